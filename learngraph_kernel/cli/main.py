@@ -1,0 +1,75 @@
+"""The command group: names, one-line helps, and where each command's module is."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+
+import click
+
+from learngraph_kernel.cli.common import report_error
+from learngraph_kernel.errors import ExitCode, LearnGraphError
+
+COMMANDS: dict[str, str] = {
+    "run": "Run a notebook, seal the run, print its tier and seal.",
+    "resume": "Continue a run that was stopped or killed; recorded calls do not happen again.",
+    "rerun": "Run again from the recorded inputs alone and compare the content hash.",
+    "verify": "Check a run, an exported folder or a bundle, offline.",
+    "show": "One run with its events and calls.",
+    "list": "The runs, newest first.",
+    "diff": "What differs between two runs: inputs, metrics, cells.",
+    "export": "Write a run as a folder, HTML report, bundle or RO-Crate.",
+    "audit": "Check every number of a text against tables.",
+    "query": "Run one guarded query against a source.",
+    "source": "Add, list, test or remove data sources.",
+    "gc": "Remove artifacts that nothing refers to.",
+    "doctor": "Every component, its state, and the remedy for what fails.",
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose help needs no command module and whose commands are imported on use."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"learngraph_kernel.cli.{cmd_name}_command")
+        command: click.Command = module.command
+        command.short_help = COMMANDS[cmd_name]
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="learngraph")
+def group() -> None:
+    """Notebooks whose numbers can be trusted.
+
+    Exit codes: 0 completed, 1 failed, 2 usage or bad input, 3 withheld or ungrounded, 4 waiting for a person,
+    5 verification mismatch.
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Entry point: runs a command and exits with its documented code."""
+    argv = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        result = group.main(args=argv, prog_name="learngraph", standalone_mode=False)
+    except click.exceptions.Exit as stop:
+        sys.exit(stop.exit_code)
+    except click.exceptions.Abort:
+        sys.exit(130)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(ExitCode.USAGE)
+    except LearnGraphError as error:
+        report_error(error, as_json="--json" in argv)
+        sys.exit(error.exit_code)
+    sys.exit(int(result) if isinstance(result, int) else ExitCode.COMPLETED)

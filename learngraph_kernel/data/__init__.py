@@ -1,0 +1,1 @@
+"""Data: the workspace file, sources, the SQL guard, snapshots. Nothing here knows of runs or kernels."""

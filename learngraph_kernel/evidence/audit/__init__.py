@@ -1,0 +1,1 @@
+"""Checking the numbers of any text against any tables; the function behind `learngraph audit`."""

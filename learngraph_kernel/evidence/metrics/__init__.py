@@ -1,0 +1,1 @@
+"""Metric cards: versioned definitions in YAML, evaluated on the runtime side with exact decimals."""

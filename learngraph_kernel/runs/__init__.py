@@ -1,0 +1,1 @@
+"""Runs: executing notebooks, the ledger's meaning, resume, rerun, seal, verify, export."""

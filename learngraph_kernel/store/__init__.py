@@ -1,0 +1,1 @@
+"""Store: tables and migrations, unit of work with audit and outbox, the event log, the artifact store."""
