@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from learngraph_kernel.errors import BadInput
+from learngraph_kernel.errors import BadInput, LearnGraphError
 from learngraph_kernel.runs.records import ENVELOPE
 
 Opener = Callable[[], BinaryIO]
@@ -23,6 +23,12 @@ class FolderInTheWay(BadInput):
     """The folder to write to already holds something."""
 
     code = "folder_in_the_way"
+
+
+class PartUnreadable(LearnGraphError):
+    """A file of the run is there but cannot be read."""
+
+    code = "part_unreadable"
 
 
 @dataclass(frozen=True)
@@ -40,12 +46,17 @@ class RunParts:
     strange: tuple[str, ...] = ()
 
     def read(self, name: str) -> bytes:
-        """All bytes of a file. Raises KeyError when there is none."""
-        with self.files[name]() as file:
-            return file.read()
+        """All bytes of a file. Raises KeyError when there is none, PartUnreadable."""
+        try:
+            with self.files[name]() as file:
+                return file.read()
+        except OSError as error:
+            raise PartUnreadable(
+                f"{name} cannot be read ({error.strerror})", where=self.where, remedy="check its permissions"
+            ) from error
 
     def lines(self, name: str) -> Iterator[bytes]:
-        """The lines of a file, with their ends."""
+        """The lines of a file, with their ends. Raises OSError."""
         with io.BufferedReader(cast(io.RawIOBase, self.files[name]()), 1 << 16) as file:
             yield from file
 
