@@ -8,6 +8,7 @@ can't drift apart. Its canonical bytes hash to the `content` hash that `rerun` c
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from learngraph_kernel.canonical import digest, sha256_hex
@@ -16,6 +17,7 @@ from learngraph_kernel.runs.outputs import OWN_RUN, canonical_outputs, joined
 __all__ = [
     "FORMAT",
     "INJECTED",
+    "ContentRecords",
     "canonical_outputs",
     "code_entries",
     "content_document",
@@ -87,28 +89,46 @@ def content_of_run(
         result: bytes of the result.
         read_json: reads a JSON artifact, for answers too large to stand in their event.
     """
-    run_id: str | None = None
-    started: Mapping[str, Any] = {}
-    inputs: list[dict[str, Any]] = []
-    metrics: list[dict[str, Any]] = []
+    gathered = ContentRecords(read_json)
     for event in events:
+        gathered.add(event)
+    return gathered.document(notebook, report=report, result=result)
+
+
+@dataclass(slots=True)
+class ContentRecords:
+    """`content_of_run` one event at a time, for whoever is reading the ledger anyway."""
+
+    read_json: ReadJson
+    run_id: str | None = None
+    started: Mapping[str, Any] = field(default_factory=dict)
+    inputs: list[dict[str, Any]] = field(default_factory=list)
+    metrics: list[dict[str, Any]] = field(default_factory=list)
+
+    def add(self, event: Mapping[str, Any]) -> None:
+        """Takes the next event in; those after the seal are passed over."""
         if event["after_seal"]:
-            continue
+            return
         if event["type"] == "run.started":
-            run_id, started = event["run"], event["data"]
+            self.run_id, self.started = event["run"], event["data"]
         elif event["type"] == "call.completed":
-            inputs += input_entries(event["data"], read_json)
-            metrics += metric_entries(event["data"], read_json)
-    return content_document(
-        code=code_entries(notebook or {}),
-        parameters=started.get("parameters") or {},
-        inputs=inputs,
-        metrics=metrics,
-        image=started.get("image"),
-        outputs=output_entries(notebook or {}, run_id=run_id),
-        report=None if report is None else run_free_digest(report, run_id),
-        result=None if result is None else run_free_digest(result, run_id),
-    )
+            self.inputs += input_entries(event["data"], self.read_json)
+            self.metrics += metric_entries(event["data"], self.read_json)
+
+    def document(
+        self, notebook: Mapping[str, Any] | None, *, report: bytes | None, result: bytes | None
+    ) -> dict[str, Any]:
+        """The content document; the arguments are those of `content_of_run`."""
+        return content_document(
+            code=code_entries(notebook or {}),
+            parameters=self.started.get("parameters") or {},
+            inputs=self.inputs,
+            metrics=self.metrics,
+            image=self.started.get("image"),
+            outputs=output_entries(notebook or {}, run_id=self.run_id),
+            report=None if report is None else run_free_digest(report, self.run_id),
+            result=None if result is None else run_free_digest(result, self.run_id),
+        )
 
 
 def run_free_digest(data: bytes, run_id: str | None) -> str:

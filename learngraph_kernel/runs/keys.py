@@ -14,7 +14,7 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
-from cryptography.exceptions import InvalidSignature
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
@@ -60,7 +60,7 @@ class PublicKey:
         """Reads PEM. Raises NotAPublicKey, naming `where`."""
         try:
             key = serialization.load_pem_public_key(pem)
-        except ValueError as error:
+        except (ValueError, UnsupportedAlgorithm) as error:
             raise NotAPublicKey("not a PEM public key", where=where) from error
         if not isinstance(key, Ed25519PublicKey):
             raise NotAPublicKey("the key is not Ed25519", where=where)
@@ -150,7 +150,7 @@ def _load(path: Path) -> Signer:
         )
     try:
         private = serialization.load_pem_private_key(path.read_bytes(), password=None)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, UnsupportedAlgorithm) as error:
         raise _unusable(path) from error
     if not isinstance(private, Ed25519PrivateKey):
         raise _unusable(path)

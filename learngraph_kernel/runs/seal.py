@@ -9,15 +9,17 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from learngraph_kernel.canonical import canonical_json
 from learngraph_kernel.errors import BadInput, LearnGraphError
 from learngraph_kernel.runs.keys import PublicKey, Signer
 from learngraph_kernel.runs.records import ARTIFACTS, LEDGER, gather_digest
+
+if TYPE_CHECKING:
+    from learngraph_kernel.store.database import Store
 
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE = "urn:learngraph:run-seal:v1"
@@ -135,34 +137,13 @@ class SealInfo:
     statement: Mapping[str, Any]
 
 
-class _Artifacts(Protocol):
-    def put(self, data: bytes, /) -> str: ...
-    def read(self, sha: str, /) -> bytes: ...
-    def __contains__(self, sha: str, /) -> bool: ...
-
-
-class _Ledger(Protocol):
-    def events(self, run_id: str, /) -> Iterator[Any]: ...
-    def append(self, run_id: str, type: str, data: Any, /, *, actor: str, after_seal: bool = False) -> Any: ...
-
-
-class SealingStore(Protocol):
-    """What sealing needs of the store."""
-
-    @property
-    def artifacts(self) -> _Artifacts: ...
-    @property
-    def ledger(self) -> _Ledger: ...
-    def unit_of_work(self, actor: str, /) -> AbstractContextManager[Any]: ...
-
-
-def seal_run_in_store(store: SealingStore, run_id: str, *, signer: Signer, actor: str) -> SealInfo:
+def seal_run_in_store(store: Store, run_id: str, *, signer: Signer, actor: str) -> SealInfo:
     """Seals a run that has ended: the last thing that happens to it.
 
     Everything is taken from the ledger: its closing event (`run.completed`, `run.failed`, `run.cancelled`) names the
     artifacts `content`, `notebook`, `report`, `report_html` and `result` (each may be None), which must be stored
-    before. The envelope and the public key become artifacts, named by a `run.sealed` event after the seal, and the
-    run's record gets `seal` and `content_hash`. Sealing a sealed run gives its seal again.
+    before. The envelope and the public key become artifacts; a `run.sealed` event after the seal names them, and in the
+    same transaction the run's record gets `seal` and `content_hash`. Sealing a sealed run gives its seal again.
 
     Args:
         store: the open store.
@@ -176,7 +157,6 @@ def seal_run_in_store(store: SealingStore, run_id: str, *, signer: Signer, actor
     """
     earlier = _sealed_already(store, run_id)
     if earlier is not None:
-        _note(store, run_id, earlier, actor)  # the process may have died between the event and the record
         return earlier
     events = (event.as_json() for event in store.ledger.events(run_id) if not event.after_seal)
     records, ledger_sha = gather_digest(events)
@@ -193,25 +173,18 @@ def seal_run_in_store(store: SealingStore, run_id: str, *, signer: Signer, actor
     envelope_sha = store.artifacts.put(envelope.to_bytes())
     key_sha = store.artifacts.put(signer.public.pem)
     info = SealInfo(envelope_sha, predicate["content"], envelope.keyid, envelope.statement)
-    data = {"envelope": envelope_sha, "key": key_sha}
-    store.ledger.append(run_id, "run.sealed", data, actor=actor, after_seal=True)
-    _note(store, run_id, info, actor)
+    details = {"envelope": envelope_sha, "content": info.content_hash, "key": info.keyid}
+    with store.unit_of_work(actor) as work:
+        work.append(run_id, "run.sealed", {"envelope": envelope_sha, "key": key_sha}, after_seal=True)
+        work.update_run(run_id, seal=envelope_sha, content_hash=info.content_hash)
+        work.audit("run.sealed", run_id, details)
+        work.emit("run.sealed", run_id, details)
     return info
 
 
-def _sealed_already(store: SealingStore, run_id: str) -> SealInfo | None:
-    for event in store.ledger.events(run_id):
-        if event.type == "run.sealed":
-            envelope = Envelope.from_bytes(store.artifacts.read(event.data["envelope"]))
-            statement = envelope.statement
-            content = statement["predicate"]["content"]
-            return SealInfo(event.data["envelope"], content, envelope.keyid, statement)
+def _sealed_already(store: Store, run_id: str) -> SealInfo | None:
+    for event in store.ledger.events(run_id, types=["run.sealed"]):
+        envelope = Envelope.from_bytes(store.artifacts.read(event.data["envelope"]))
+        statement = envelope.statement
+        return SealInfo(event.data["envelope"], statement["predicate"]["content"], envelope.keyid, statement)
     return None
-
-
-def _note(store: SealingStore, run_id: str, info: SealInfo, actor: str) -> None:
-    with store.unit_of_work(actor) as work:
-        work.update_run(run_id, seal=info.envelope_sha, content_hash=info.content_hash)
-        details = {"envelope": info.envelope_sha, "content": info.content_hash, "key": info.keyid}
-        work.audit("run.sealed", run_id, details)
-        work.emit("run.sealed", run_id, details)

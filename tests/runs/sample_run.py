@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 from typing import Any
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
 from learngraph_kernel.canonical import canonical_json
 from learngraph_kernel.runs.content import content_of_run
+from learngraph_kernel.runs.keys import Signer
+from learngraph_kernel.store.database import RunRecord, Store
 
+SIGNER = Signer.of(Ed25519PrivateKey.from_private_bytes(bytes(range(32))))
+RUN = "r_01JSAMP1E00000000000000001"
+OTHER_RUN = "r_01JSAMP1E00000000000000002"
 ACTOR = "user:ana"
 SNAPSHOT = b"ARROW1" + bytes(range(48))
 NOTEBOOK: dict[str, Any] = {
@@ -36,12 +44,14 @@ NOTEBOOK: dict[str, Any] = {
 }
 
 
-def record_run(store: Any, run_id: str, *, week: int = 7, closing: str = "run.completed") -> None:
+def record_run(store: Store, run_id: str = RUN, *, week: int = 7, closing: str = "run.completed") -> None:
     """Events and artifacts of one run, up to and including its closing event."""
 
     def log(type: str, data: dict[str, Any]) -> None:
         store.ledger.append(run_id, type, data, actor=ACTOR)
 
+    with store.unit_of_work(ACTOR) as work:
+        work.insert_run(RunRecord(run_id, ACTOR, dt.datetime(2026, 12, 1, tzinfo=dt.UTC), formal=True, title="Flights"))
     put = store.artifacts.put
     notebook = canonical_json(NOTEBOOK)
     report = canonical_json(
@@ -103,3 +113,5 @@ def record_run(store: Any, run_id: str, *, week: int = 7, closing: str = "run.co
             "result": put(result),
         },
     )
+    with store.unit_of_work(ACTOR) as work:
+        work.update_run(run_id, status="completed" if closing == "run.completed" else "failed", tier="formal")

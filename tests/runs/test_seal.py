@@ -3,29 +3,33 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from memory_store import MemoryStore
-from sample_run import ACTOR, record_run
+from sample_run import ACTOR, RUN, SIGNER, record_run
 
 from learngraph_kernel.canonical import canonical_json, sha256_hex
 from learngraph_kernel.runs.keys import Signer
 from learngraph_kernel.runs.records import NotFinished
 from learngraph_kernel.runs.seal import Envelope, EnvelopeUnreadable, SealIncomplete, seal_run, seal_run_in_store
-
-SIGNER = Signer.of(Ed25519PrivateKey.from_private_bytes(bytes(range(32))))
-RUN = "r_01JSAMPLE0000000000000001"
+from learngraph_kernel.store.database import Home, Store
 
 
-def sealed(store: MemoryStore) -> Envelope:
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(Home(tmp_path / "home")) as opened:
+        yield opened
+
+
+def sealed(store: Store) -> Envelope:
     info = seal_run_in_store(store, RUN, signer=SIGNER, actor=ACTOR)
     return Envelope.from_bytes(store.artifacts.read(info.envelope_sha))
 
 
-def test_the_statement_lists_every_file_with_its_hash() -> None:
-    store = MemoryStore()
-    record_run(store, RUN)
+def test_the_statement_lists_every_file_with_its_hash(store: Store) -> None:
+    record_run(store)
     envelope = sealed(store)
     digests = {item["name"]: item["digest"]["sha256"] for item in envelope.statement["subject"]}
     artifacts = {name for name in digests if name.startswith("artifacts/")}
@@ -39,9 +43,8 @@ def test_the_statement_lists_every_file_with_its_hash() -> None:
     assert digests["ledger.jsonl"] == sha256_hex(ledger)
 
 
-def test_the_predicate_says_what_when_and_by_whom() -> None:
-    store = MemoryStore()
-    record_run(store, RUN)
+def test_the_predicate_says_what_when_and_by_whom(store: Store) -> None:
+    record_run(store)
     predicate = sealed(store).statement["predicate"]
     last = list(store.ledger.events(RUN))[-2]
     assert predicate["ledger"] == {"events": 8, "head": last.hash}
@@ -51,45 +54,40 @@ def test_the_predicate_says_what_when_and_by_whom() -> None:
     assert predicate["started"] < predicate["finished"]
 
 
-def test_the_seal_is_noted_after_the_seal_and_in_the_record() -> None:
-    store = MemoryStore()
-    record_run(store, RUN)
+def test_the_seal_is_noted_after_the_seal_and_in_the_record(store: Store) -> None:
+    record_run(store)
     info = seal_run_in_store(store, RUN, signer=SIGNER, actor=ACTOR)
     event = list(store.ledger.events(RUN))[-1]
     assert (event.type, event.after_seal, event.data["envelope"]) == ("run.sealed", True, info.envelope_sha)
     assert store.artifacts.read(event.data["key"]) == SIGNER.public.pem
-    changes = {"seal": info.envelope_sha, "content_hash": info.content_hash}
-    assert ("update_run", RUN, changes) in store.notes
+    record = store.run(RUN)
+    assert (record.seal, record.content_hash) == (info.envelope_sha, info.content_hash)
 
 
-def test_sealing_twice_gives_the_first_seal() -> None:
-    store = MemoryStore()
-    record_run(store, RUN)
+def test_sealing_twice_gives_the_first_seal(store: Store) -> None:
+    record_run(store)
     first = seal_run_in_store(store, RUN, signer=SIGNER, actor=ACTOR)
     other = Signer.of(Ed25519PrivateKey.generate())
     assert seal_run_in_store(store, RUN, signer=other, actor=ACTOR) == first
     assert [event.type for event in store.ledger.events(RUN)].count("run.sealed") == 1
 
 
-def test_a_run_that_has_not_ended_cannot_be_sealed() -> None:
-    store = MemoryStore()
-    record_run(store, RUN)
+def test_a_run_that_has_not_ended_cannot_be_sealed(store: Store) -> None:
+    record_run(store)
     store.ledger.append(RUN, "run.resumed", {"from_seq": 1}, actor=ACTOR)
     with pytest.raises(NotFinished):
         seal_run_in_store(store, RUN, signer=SIGNER, actor=ACTOR)
 
 
-def test_a_failed_run_can_be_sealed() -> None:
-    store = MemoryStore()
-    record_run(store, RUN, closing="run.failed")
+def test_a_failed_run_can_be_sealed(store: Store) -> None:
+    record_run(store, closing="run.failed")
     assert sealed(store).statement["predicate"]["status"] == "failed"
 
 
-def test_a_missing_artifact_stops_the_seal_and_is_named() -> None:
-    store = MemoryStore()
-    record_run(store, RUN)
+def test_a_missing_artifact_stops_the_seal_and_is_named(store: Store) -> None:
+    record_run(store)
     gone = next(store.ledger.events(RUN)).data["source"]
-    del store.artifacts.held[gone]
+    store.artifacts.path(gone).unlink()
     with pytest.raises(SealIncomplete, match=gone):
         seal_run_in_store(store, RUN, signer=SIGNER, actor=ACTOR)
 
