@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 from learngraph_kernel.broker.interactive import InteractiveSession
+from learngraph_kernel.broker.lookups import Lookups
 from learngraph_kernel.broker.protocol import BROKER_VARIABLE, TICKET_VARIABLE
 from learngraph_kernel.broker.server import BrokerServer
 from learngraph_kernel.data.workspace import find_workspace
@@ -45,7 +46,9 @@ async def serve(home: Home, path: Path, secret: str) -> None:
     with Store.open(home) as store:
         run_id = begin_run(store, plan, actor)
         state = new_state(store, home, plan, run_id)
-        session = InteractiveSession(state, store.ledger, new_ticket(secret, run_id), actor=actor)
+        session = InteractiveSession(
+            state, store.ledger, new_ticket(secret, run_id), actor=actor, lookups=Lookups(state, store)
+        )
         async with BrokerServer(session, path):
             sys.stdout.buffer.write(READY)
             sys.stdout.flush()

@@ -1,7 +1,7 @@
 """A session without an engine: a script or a notebook that somebody runs by hand.
 
-Nobody tells the broker which cell runs, so the caller's own word is taken (`at` in each call) and the run is exploratory,
-whatever the caller says. Executing a cell again is another cell of the record.
+Nobody tells the broker which cell runs, so the caller's own word is taken (`at` in each call) and the run is
+exploratory, whatever the caller says. Executing a cell again is another cell of the record.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 
 import nbformat
 
+from learngraph_kernel.broker.lookups import Lookups
 from learngraph_kernel.broker.session import RunSession
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
@@ -19,13 +20,16 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 class InteractiveSession(RunSession):
     """Follows the caller from cell to cell and keeps what it executed as a notebook."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, lookups: Lookups, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self._lookups = lookups
         self.notebook: Any = nbformat.v4.new_notebook()
         self._here: tuple[str, int] | None = None
         self._names: set[str] = set()
 
     def call(self, name: str, params: dict[str, Any]) -> Any:
+        if name.startswith("lookup."):
+            return self._lookups.answer(name, params)
         at = params.get("at") or {"cell": "script", "source": None, "execution": 0}
         here = (str(at.get("cell")), int(at.get("execution") or 0))
         if here != self._here:

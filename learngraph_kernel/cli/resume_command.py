@@ -11,8 +11,8 @@ from learngraph_kernel.cli.common import json_option, print_json
 @click.argument("run")
 @json_option
 def command(run: str, as_json: bool) -> int:
-    """Continue RUN: the notebook runs again from the top in a fresh kernel, and every recorded call is answered from the
-    ledger instead of happening again.
+    """Continue RUN: the notebook runs again from the top in a fresh kernel, and every recorded call is answered from
+    the ledger instead of happening again.
     """
     from learngraph_kernel.cli.running import execute, quick_imports
 

@@ -77,8 +77,8 @@ def command(
 ) -> int:
     """Run NOTEBOOK, seal the run, print its tier and seal.
 
-    Parameters are given as papermill takes them. The executed notebook and the HTML report are kept with the run; -o (or a
-    second path, as papermill has it) writes the notebook to a place of yours as well.
+    Parameters are given as papermill takes them. The executed notebook and the HTML report are kept with the run; -o
+    (or a second path, as papermill has it) writes the notebook to a place of yours as well.
     """
     from learngraph_kernel.cli.running import execute, quick_imports
 

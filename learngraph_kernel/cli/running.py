@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 def quick_imports() -> None:
     """Keeps jsonschema from loading its IRI grammar, which costs more than a kernel's start.
 
-    `rfc3987_syntax` builds a parser when imported and serves one JSON Schema format (`iri`) that no schema of ours uses. A None
-    in `sys.modules` is Python's documented way to make an import fail, and jsonschema treats the module as optional.
-    Only the command's own process is affected; kernels are not.
+    `rfc3987_syntax` builds a parser when imported and serves one JSON Schema format (`iri`) that no schema of ours
+    uses. A None in `sys.modules` is Python's documented way to make an import fail, and jsonschema treats the module
+    as optional. Only the command's own process is affected; kernels are not.
     """
     sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 

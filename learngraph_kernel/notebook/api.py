@@ -58,7 +58,8 @@ def ask(question: str, *, context: Sequence[Any] = (), schema: Mapping[str, Any]
 
     Args:
         question: what to do.
-        context: handles or plain values the model may see; handles are passed by reference and summarised by the runtime.
+        context: handles or plain values the model may see; handles are passed by reference and summarised by the
+        runtime.
         schema: JSON Schema of the answer; the parsed value is then in `.value`.
     """
     return Answer(_call("ask", question=question, context=[_as_context(item) for item in context], schema=schema))

@@ -1,8 +1,8 @@
 """What `lg` calls return: light handles on evidence that lives on the runtime's side.
 
-A handle knows its reference (`Q1`, `m:flights`, …), shows itself with the mime bundle the runtime made, and fetches data only
-when asked to. Numbers taken out of a handle by code are the notebook's own from then on; citing the reference is what
-keeps them openable.
+A handle knows its reference (`Q1`, `m:flights`, …), shows itself with the mime bundle the runtime made, and fetches
+data only when asked to. Numbers taken out of a handle by code are the notebook's own from then on; citing the
+reference is what keeps them openable.
 """
 
 from __future__ import annotations

@@ -12,7 +12,8 @@ def calls_of(events: Iterable[Event]) -> list[dict[str, Any]]:
     """The calls of a run in the order they were first made.
 
     Returns:
-        One object a call: `cell`, `position`, `method`, `effect`, `state` (`completed`, `failed`, `started`), `at`, `arguments`,
+        One object a call: `cell`, `position`, `method`, `effect`, `state` (`completed`, `failed`, `started`), `at`,
+        `arguments`,
         `result`, `error`, `artifacts`. A call that was tried again after a resume stands once, in its last state.
     """
     calls: dict[tuple[str, int], dict[str, Any]] = {}

@@ -1,7 +1,7 @@
 """Starting, reaching and ending the kernel of a run.
 
-The kernel talks ZMQ over `ipc` sockets in a folder only its owner may enter: faster than TCP, and nobody else on the host can
-connect. Starting is split in two, because a kernel boots while its parent is still importing what it needs.
+The kernel talks ZMQ over `ipc` sockets in a folder only its owner may enter: faster than TCP, and nobody else on the
+host can connect. Starting is split in two, because a kernel boots while its parent is still importing what it needs.
 """
 
 from __future__ import annotations

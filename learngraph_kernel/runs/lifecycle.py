@@ -1,8 +1,8 @@
 """The life of a run: begun, executed, issued, sealed; or stopped, and recorded as such.
 
-Everything a run leaves behind is written here, in this order: the run and its first event before any code runs; cells and
-calls while they happen; the artifacts of the end before the event that names them; the seal last. A process killed
-anywhere in between leaves a run that `resume` can go on with.
+Everything a run leaves behind is written here, in this order: the run and its first event before any code runs; cells
+and calls while they happen; the artifacts of the end before the event that names them; the seal last. A process
+killed anywhere in between leaves a run that `resume` can go on with.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`papermill --engine learngraph`: papermill's command, our run.
 
-papermill has injected the parameters and owns the output file; the run is recorded, issued and sealed as with `learngraph
-run`. Importing papermill costs seconds, so nothing else of ours imports this module.
+papermill has injected the parameters and owns the output file; the run is recorded, issued and sealed as with
+`learngraph run`. Importing papermill costs seconds, so nothing else of ours imports this module.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Running a run again from its recorded inputs alone, and comparing what came out.
 
-Queries and model answers are taken from the record; everything else (the notebook's code, metric evaluations, the report) happens
-again. The two content documents must then be the same, or the differences are listed.
+Queries and model answers are taken from the record; everything else (the notebook's code, metric evaluations, the
+report) happens again. The two content documents must then be the same, or the differences are listed.
 """
 
 from __future__ import annotations

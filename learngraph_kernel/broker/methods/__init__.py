@@ -1,8 +1,8 @@
 """What a kernel may ask, one class a call.
 
-A method has three moments: `perform` does the work and returns a JSON result for the ledger; `apply` puts a result into the
-run's state, whether it was just made or comes from the record; `present` turns it into the answer for the kernel
-(paths, mime bundles: things that must not be recorded because they differ between machines).
+A method has three moments: `perform` does the work and returns a JSON result for the ledger; `apply` puts a result
+into the run's state, whether it was just made or comes from the record; `present` turns it into the answer for the
+kernel (paths, mime bundles: things that must not be recorded because they differ between machines).
 """
 
 from __future__ import annotations

@@ -52,4 +52,3 @@ def text_argument(arguments: dict[str, Any], name: str) -> str:
     if not isinstance(value, str) or not value:
         raise BadCall(f"argument {name!r} must be a text")
     return value
-

@@ -47,15 +47,17 @@ class AskCall(Method):
 def repair_answer(state: RunState, ref: str, violations: list[dict[str, Any]]) -> str:
     """Hands the violations of a report back to the model that wrote it; returns the whole text again."""
     conversation = [Message.from_json(item) for item in state.answers[ref]["conversation"]]
-    problems = [f"“{item['text']}” (characters {item['start']}–{item['end']}): {item['message']}" for item in violations]
+    problems = [
+        f"“{item['text']}” (characters {item['start']}–{item['end']}): {item['message']}" for item in violations
+    ]
     answer: Answer = asyncio.run(repair(state.open_model(), conversation, problems))
     state.answers[ref] = {**state.answers[ref], **answer.as_json()}
     return answer.text
 
 
 def _material(item: dict[str, Any], state: RunState) -> Any:
-    """What a model sees of a piece of context: a snapshot's first rows with their references, a metric, a plain value."""
-    if "value" in item:
+    """What a model sees of a piece of context: a snapshot's first rows with their references, a metric, a plain
+    value.""" if "value" in item:
         return item["value"]
     ref = item["ref"]
     if ref in state.book.snapshots:
@@ -70,7 +72,12 @@ def _material(item: dict[str, Any], state: RunState) -> Any:
         }
     metric = state.book.metrics.get(ref.removeprefix("m:"))
     if metric is not None:
-        return {"metric": metric.name, "title": dict(metric.title), "value": encode_value(metric.value), "cite": f"[[{ref}]]"}
+        return {
+            "metric": metric.name,
+            "title": dict(metric.title),
+            "value": encode_value(metric.value),
+            "cite": f"[[{ref}]]",
+        }
     if ref in state.answers:
         return state.answers[ref]["text"]
     raise BadCall(f"the context names {ref!r}, which this run does not have")

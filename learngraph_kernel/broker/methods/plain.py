@@ -27,7 +27,9 @@ class InputCall(Method):
         name = text_argument(arguments, "name")
         record = state.book.inputs.get(name)
         if record is None:
-            raise BadCall(f"the run has no parameter {name!r}", remedy=suggestion(name, state.book.inputs, kind="parameters"))
+            raise BadCall(
+                f"the run has no parameter {name!r}", remedy=suggestion(name, state.book.inputs, kind="parameters")
+            )
         return {"value": encode_value(record.value)}
 
 

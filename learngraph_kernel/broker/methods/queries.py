@@ -69,12 +69,14 @@ class CellCall(Method):
         snapshot = state.book.snapshots.get(match["snapshot"])
         if snapshot is None:
             raise BadCall(
-                f"the run has no snapshot {match['snapshot']}", remedy=suggestion(match["snapshot"], state.book.snapshots, kind="snapshots")
+                f"the run has no snapshot {match['snapshot']}",
+                remedy=suggestion(match["snapshot"], state.book.snapshots, kind="snapshots"),
             )
         names = [column.name for column in snapshot.info.columns]
         if match["column"] not in names:
             raise BadCall(
-                f"{match['snapshot']} has no column {match['column']!r}", remedy=suggestion(match["column"], names, kind="columns")
+                f"{match['snapshot']} has no column {match['column']!r}",
+                remedy=suggestion(match["column"], names, kind="columns"),
             )
         row = int(match["row"])
         if row >= snapshot.info.row_count:
