@@ -8,6 +8,7 @@ parameters and results do not use); it is kept out while jsonschema is imported 
 from __future__ import annotations
 
 import re
+import reprlib
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -125,12 +126,14 @@ def _expected(rule: str, bound: Any, error: Any) -> str:
     return f"a value that keeps `{rule}` ({error.message})"
 
 
+_REPR = reprlib.Repr()
+_REPR.maxstring = _REPR.maxother = _REPR.maxlong = 80
+
+
 def shown(value: Any) -> str:
     """A value for an error message: its JSON type and a shortened repr."""
     names = {bool: "boolean", int: "integer", float: "number", str: "string", list: "array", dict: "object"}
-    text = repr(value)
-    if len(text) > 80:
-        text = text[:77] + "…"
+    text = _REPR.repr(value)
     if value is None:
         return "null"
     name = names.get(type(value))
