@@ -249,7 +249,9 @@ class _Reading:
         if (*schemas[-1:], name) in READABLE_SYSTEM_TABLES[self.dialect] and len(schemas) <= 1:
             return
         if SYSTEM_SCHEMAS.intersection(schemas) or name.startswith(HIDDEN_TABLE_PREFIXES):
-            self.refuse(f"the system table {path!r} is not readable", place, "see information_schema.tables and .columns")
+            self.refuse(
+                f"the system table {path!r} is not readable", place, "see information_schema.tables and .columns"
+            )
 
     def _declared_names(self, tree: exp.Expression) -> Iterator[int]:
         """Where names stand that are declared with a column list: `WITH t(a, b)`, `FROM x AS t(a, b)`."""

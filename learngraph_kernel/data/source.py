@@ -163,6 +163,8 @@ def resolve_path(config: SourceConfig, root: Path) -> Path:
     path = (root / str(config.options["path"])).expanduser()
     if not path.exists():
         raise SourceMissing(
-            f"source {config.name!r}: there is no {path}", where=config.where, remedy="correct `path` or put the data there"
+            f"source {config.name!r}: there is no {path}",
+            where=config.where,
+            remedy="correct `path` or put the data there",
         )
     return path.resolve()
