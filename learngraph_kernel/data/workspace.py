@@ -19,7 +19,7 @@ import tomlkit
 from tomlkit.exceptions import ParseError, TOMLKitError
 
 from learngraph_kernel.data.limits import Limits
-from learngraph_kernel.data.names import closest
+from learngraph_kernel.data.names import closest, near
 from learngraph_kernel.data.source import Source, SourceConfig, source_kind
 from learngraph_kernel.errors import BadInput
 
@@ -195,9 +195,9 @@ def _source(name: str, table: Any, lines: _Lines) -> SourceConfig:
         raise BadWorkspace(f"source {name!r} must be a table", where=where, remedy=f"write [sources.{name}]")
     if "kind" not in table:
         for key in table:
-            near = closest(key, {"kind"})
-            if near.startswith("did you mean"):
-                raise BadWorkspace(f"unknown key {key!r}", where=lines.of("sources", name, key), remedy=near)
+            remedy = near(key, {"kind"})
+            if remedy:
+                raise BadWorkspace(f"unknown key {key!r}", where=lines.of("sources", name, key), remedy=remedy)
         raise BadWorkspace(f"source {name!r} has no `kind`", where=where, remedy='e.g. kind = "duckdb"')
     kind = source_kind(str(table["kind"]), lines.of("sources", name, "kind"))
     for key, value in table.items():
@@ -237,7 +237,7 @@ def add_source(root: Path, name: str, kind: str, options: Mapping[str, str]) -> 
     entry.add("kind", kind)
     for key, value in options.items():
         entry.add(key, value)
-    document["sources"][name] = entry  # type: ignore[index]
+    document["sources"][name] = entry
     text = tomlkit.dumps(document)
     config = _source(name, {"kind": kind, **options}, _Lines(file, text))
     _write(file, text)
@@ -249,7 +249,7 @@ def remove_source(root: Path, name: str) -> SourceConfig:
     config = load_workspace(root).source(name)
     file = root / FILE_NAME
     document = _parse(file)[1]
-    del document["sources"][name]  # type: ignore[union-attr]
+    del document["sources"][name]
     _write(file, tomlkit.dumps(document))
     return config
 
