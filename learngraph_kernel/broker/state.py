@@ -1,0 +1,71 @@
+"""The evidence of one run while it runs: what has been asked, answered and issued so far."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from learngraph_kernel.data.source import Source
+from learngraph_kernel.data.workspace import Workspace
+from learngraph_kernel.evidence.values import Book, InputRecord
+from learngraph_kernel.models.port import ModelAdapter
+from learngraph_kernel.runs.declaration import Declaration
+from learngraph_kernel.store.artifacts import ArtifactStore
+from learngraph_kernel.store.home import Home
+
+
+@dataclass(slots=True)
+class RunState:
+    """What the broker's methods work on.
+
+    Attributes:
+        book: everything citable.
+        declaration: what the notebook's metadata promises.
+        formal: whether violations stop the run.
+        open_model: gives the configured model adapter; called on the first `lg.ask`.
+        cards: artifact of the metric cards to evaluate with; None reads them from the workspace. A rerun sets it.
+        answers: model answers by reference (`A1`), with the conversation for repairs.
+        documents: artifacts of the report documents, in order.
+        output: the run's result: `{"values", "references"}`; None until `lg.output`.
+        violations: of the last report.
+    """
+
+    run_id: str
+    artifacts: ArtifactStore
+    workspace: Workspace
+    home: Home
+    declaration: Declaration
+    parameters: dict[str, Any]
+    formal: bool
+    language: str
+    open_model: Callable[[], ModelAdapter]
+    book: Book = field(init=False)
+    cards: str | None = None
+    answers: dict[str, dict[str, Any]] = field(default_factory=dict)
+    documents: list[str] = field(default_factory=list)
+    output: dict[str, Any] | None = None
+    violations: list[dict[str, Any]] = field(default_factory=list)
+    _sources: dict[str, Source] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        properties = (self.declaration.parameters or {}).get("properties", {})
+        self.book = Book(
+            run_id=self.run_id,
+            inputs={
+                name: InputRecord(name, value, properties.get(name, {}).get("title"))
+                for name, value in self.parameters.items()
+            },
+        )
+
+    def source(self, name: str) -> Source:
+        """The source by name, opened once a run. Raises UnknownSource or Unavailable."""
+        if name not in self._sources:
+            self._sources[name] = self.workspace.open_source(name, self.home)
+        return self._sources[name]
+
+    def close(self) -> None:
+        """Closes the sources."""
+        for source in self._sources.values():
+            source.close()
+        self._sources.clear()
