@@ -53,7 +53,7 @@ async def serve(home: Home, path: Path, secret: str) -> None:
             sys.stdout.buffer.write(READY)
             sys.stdout.flush()
             await asyncio.to_thread(sys.stdin.buffer.read)
-        state.close()
+        plan.workspace.close()
         close_run(Closing(store, home, plan, session.notebook, state, actor), None)
 
 

@@ -46,7 +46,7 @@ class Lookups:
 
     def _tables(self, params: dict[str, Any]) -> Any:
         source = self._state.source(str(params.get("source")))
-        return {"tables": {table.name: list(table.columns) for table in source.tables()}}
+        return {"tables": {table.name: [column.name for column in table.columns] for table in source.tables()}}
 
     def _runs(self, params: dict[str, Any]) -> Any:
         limit = max(1, min(int(params.get("limit") or 10), MAX_RUNS))

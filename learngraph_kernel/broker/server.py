@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 import time
 from pathlib import Path
@@ -17,6 +18,15 @@ from learngraph_kernel.broker import protocol
 from learngraph_kernel.broker.session import RunSession
 from learngraph_kernel.broker.ticket import TicketRefused
 from learngraph_kernel.errors import LearnGraphError
+
+
+_log = logging.getLogger(__name__)
+
+
+class BrokerFault(LearnGraphError):
+    """An error that nobody foresaw; its details stay in the runtime's log."""
+
+    code = "broker_fault"
 
 
 class BrokerServer:
@@ -29,9 +39,7 @@ class BrokerServer:
         self._session = session
         self._path = path
         self._server: asyncio.Server | None = None
-        self._connections: set[asyncio.Task[None]] = set()
-        self.idle = asyncio.Event()
-        """Set whenever the last connection closes."""
+        self._connections: set[asyncio.StreamWriter] = set()
 
     async def __aenter__(self) -> BrokerServer:
         self._server = await asyncio.start_unix_server(
@@ -43,16 +51,13 @@ class BrokerServer:
     async def __aexit__(self, *_: object) -> None:
         assert self._server is not None
         self._server.close()
-        for task in list(self._connections):
-            task.cancel()
-        await asyncio.gather(*self._connections, return_exceptions=True)
+        for writer in list(self._connections):
+            writer.close()
+        await self._server.wait_closed()
         self._path.unlink(missing_ok=True)
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._connections.add(task)
-        self.idle.clear()
+        self._connections.add(writer)
         try:
             await self._serve(reader, writer)
         except ConnectionError:
@@ -60,9 +65,7 @@ class BrokerServer:
             return
         finally:
             writer.close()
-            self._connections.discard(task)
-            if not self._connections:
-                self.idle.set()
+            self._connections.discard(writer)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         admitted = False
@@ -102,6 +105,10 @@ class BrokerServer:
             return protocol.success(identity, result), True
         except LearnGraphError as error:
             return protocol.failure(identity, protocol.APPLICATION_ERROR, str(error), error.as_json()), admitted
+        except Exception:  # noqa: BLE001 - a fault of ours must not take the kernel's connection down with it
+            _log.exception("the broker failed on %s", method)
+            fault = BrokerFault(f"the broker failed on {method}", remedy="the runtime's log has the trace; report it")
+            return protocol.failure(identity, protocol.APPLICATION_ERROR, str(fault), fault.as_json()), admitted
 
     def _admit(self, params: dict[str, Any]) -> dict[str, Any]:
         self._session.ticket.check_secret(str(params.get("ticket", "")), time.monotonic())

@@ -46,26 +46,15 @@ class RunState:
     documents: list[str] = field(default_factory=list)
     output: dict[str, Any] | None = None
     violations: list[dict[str, Any]] = field(default_factory=list)
-    _sources: dict[str, Source] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        properties = (self.declaration.parameters or {}).get("properties", {})
+        spec = self.declaration.parameters
+        titles = {} if spec is None else {name: item.title for name, item in spec.parameters.items()}
         self.book = Book(
             run_id=self.run_id,
-            inputs={
-                name: InputRecord(name, value, properties.get(name, {}).get("title"))
-                for name, value in self.parameters.items()
-            },
+            inputs={name: InputRecord(name, value, titles.get(name)) for name, value in self.parameters.items()},
         )
 
     def source(self, name: str) -> Source:
-        """The source by name, opened once a run. Raises UnknownSource or Unavailable."""
-        if name not in self._sources:
-            self._sources[name] = self.workspace.open_source(name, self.home)
-        return self._sources[name]
-
-    def close(self) -> None:
-        """Closes the sources."""
-        for source in self._sources.values():
-            source.close()
-        self._sources.clear()
+        """The source by name. Raises UnknownSource or Unavailable."""
+        return self.workspace.open_source(name, self.home.root)

@@ -8,6 +8,7 @@ compacted, what lies under a null is zeroed, dictionaries are decoded, and batch
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from struct import pack
 from typing import Any
 
 import pyarrow as pa
@@ -72,7 +73,7 @@ def canonical_array(chunks: Sequence[pa.Array], kind: pa.DataType) -> pa.Array:
     if isinstance(kind, pa.BaseExtensionType):
         return canonical_array([chunk.storage for chunk in chunks], kind.storage_type)
     # Concatenating at least two arrays copies always: offset 0, no slack.
-    array = pa.concat_arrays([*chunks, pa.array([], kind), pa.array([], kind)])
+    array = pa.concat_arrays([*chunks, _empty(kind), _empty(kind)])
     if pa.types.is_null(kind):
         return array
     if pa.types.is_struct(kind):
@@ -82,6 +83,10 @@ def canonical_array(chunks: Sequence[pa.Array], kind: pa.DataType) -> pa.Array:
     if pa.types.is_fixed_size_list(kind):
         return _list(array, [kind.list_size if valid else 0 for valid in array.is_valid().to_pylist()])
     return _flat(array)
+
+
+def _empty(kind: pa.DataType) -> pa.Array:
+    return pa.nulls(0, kind)  # pa.array would import pandas first, where there is one
 
 
 def _validity(array: pa.Array) -> pa.Buffer | None:
@@ -99,7 +104,7 @@ def _bits(booleans: pa.Array) -> pa.Buffer:
 
 def _flat(array: pa.Array) -> pa.Array:
     validity = _validity(array)
-    filled = array if validity is None else pa.concat_arrays([_zero_nulls(array), pa.array([], array.type)])
+    filled = array if validity is None else pa.concat_arrays([_zero_nulls(array), _empty(array.type)])
     buffers = filled.buffers()
     if pa.types.is_boolean(array.type):
         buffers[1] = _bits(filled)
@@ -164,7 +169,7 @@ def _list(array: pa.Array, lengths: Sequence[int]) -> pa.Array:
     for length in lengths:
         total += length
         ends.append(total)
-    offsets_buffer = pa.array(ends, pa.int32()).buffers()[1]
+    offsets_buffer = pa.py_buffer(pack(f"={len(ends)}i", *ends))
     return pa.Array.from_buffers(
         pa.list_(values.type), len(array), [_validity(array), offsets_buffer], array.null_count, children=[values]
     )

@@ -46,9 +46,7 @@ def python_value(scalar: pa.Scalar) -> Any:
     try:
         return _temporal(scalar) if pa.types.is_temporal(kind) else scalar.as_py()
     except (OverflowError, ValueError) as error:
-        raise UnreadableCell(
-            f"a {kind} outside the years 1 to 9999", remedy="cast it to text in the query"
-        ) from error
+        raise UnreadableCell(f"a {kind} outside the years 1 to 9999", remedy="cast it to text in the query") from error
 
 
 def _temporal(scalar: pa.Scalar) -> Any:

@@ -34,7 +34,9 @@ CLOSED_CONFIG: dict[str, Any] = {
 }
 READING = frozenset({"SELECT", "EXPLAIN", "MULTI", "MULTI_STATEMENT"})  # DuckDB calls a PIVOT `MULTI`
 # Types that Arrow, or Python behind it, would hand on changed.
-_UNSAFE_TYPES = frozenset({"uhugeint", "bit", "bignum", "varint", "union", "variant", "geometry", "time with time zone"})
+_UNSAFE_TYPES = frozenset(
+    {"uhugeint", "bit", "bignum", "varint", "union", "variant", "geometry", "time with time zone"}
+)
 
 
 class UnsupportedType(BadInput):
@@ -62,7 +64,9 @@ def _cannot_open(error: duckdb.Error, path: Path | None, name: str, where: str) 
         remedy = "close the other connection to this file in the same process"
     elif isinstance(error, duckdb.IOException) and "lock" in str(error).lower():
         remedy = "another process has it open for writing: close it there, or copy the file"
-    return SourceUnusable(f"source {name!r}: DuckDB cannot open {path}: {first_line(error)}", where=where, remedy=remedy)
+    return SourceUnusable(
+        f"source {name!r}: DuckDB cannot open {path}: {first_line(error)}", where=where, remedy=remedy
+    )
 
 
 def lock(connection: duckdb.DuckDBPyConnection) -> None:
@@ -168,7 +172,8 @@ class DuckDBSource:
         try:
             columns = cursor.execute(
                 "SELECT schema_name, table_name, column_name, data_type FROM duckdb_columns() "
-                "WHERE NOT internal AND database_name = current_database() ORDER BY schema_name, table_name, column_index"
+                "WHERE NOT internal AND database_name = current_database() "
+                "ORDER BY schema_name, table_name, column_index"
             ).fetchall()
             counts = cursor.execute(
                 "SELECT schema_name, table_name, estimated_size FROM duckdb_tables() "

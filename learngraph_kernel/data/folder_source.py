@@ -65,7 +65,9 @@ def table_files(folder: Path, config: SourceConfig) -> dict[str, Path]:
         tables[table] = path
     if not tables:
         raise SourceMissing(
-            f"source {config.name!r}: no table files in {folder}", where=config.where, remedy="known: " + " ".join(READERS)
+            f"source {config.name!r}: no table files in {folder}",
+            where=config.where,
+            remedy="known: " + " ".join(READERS),
         )
     return tables
 

@@ -98,7 +98,11 @@ SAMPLES: Mapping[str, tuple[SampleTable, ...]] = {
             "weather",
             "weather.csv",
             _typed(
-                _WEATHER_ORDER, "DOUBLE", VARCHAR="origin", INTEGER="year month day hour wind_dir", TIMESTAMP="time_hour"
+                _WEATHER_ORDER,
+                "DOUBLE",
+                VARCHAR="origin",
+                INTEGER="year month day hour wind_dir",
+                TIMESTAMP="time_hour",
             ),
         ),
     ),
@@ -166,12 +170,14 @@ def _build(dataset: str, folder: Path, work: Path) -> Path:
             try:
                 connection.execute(
                     f"CREATE TABLE {table.name} AS SELECT *{table.extra} FROM read_csv(?, header = true, "
-                    f"auto_detect = false, delim = ',', quote = '\"', escape = '\"', nullstr = 'NA', columns = {types})",
+                    "auto_detect = false, delim = ',', quote = '\"', escape = '\"', nullstr = 'NA', "
+                    f"columns = {types})",
                     [str(source)],
                 )
             except duckdb.Error as error:
                 raise SampleUnavailable(
-                    f"{table.file} of the package {dataset!r} is not as expected: {first_line(error)}", where=str(folder)
+                    f"{table.file} of the package {dataset!r} is not as expected: {first_line(error)}",
+                    where=str(folder),
                 ) from error
     return path
 

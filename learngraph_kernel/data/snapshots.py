@@ -50,7 +50,9 @@ class SnapshotUnreadable(LearnGraphError):
     code = "snapshot_unreadable"
 
 
-def take_snapshot(source: Source, sql: str, *, artifacts: Artifacts, ref: str, limits: Limits | None = None) -> ArrowSnapshot:
+def take_snapshot(
+    source: Source, sql: str, *, artifacts: Artifacts, ref: str, limits: Limits | None = None
+) -> ArrowSnapshot:
     """Run one guarded query and store its result.
 
     Takes an open source, the statement, the store, the snapshot's ref (`Q1`) and limits (default: the source's own).

@@ -1,8 +1,8 @@
 """What an author typed instead of citing: numbers, changes to a cited number, and names that exist nowhere.
 
 The promise is that no number of a report was typed. So besides plain numbers this looks at what stands *next to* a
-citation (`-[[m:x]]`, `[[m:x]]万`, `[[m:x]]000` would all show another number than the one that opens) and at back-ticks,
-where a number would otherwise pass for code.
+citation (`-[[m:x]]`, `[[m:x]]万`, `[[m:x]]000` would all show another number than the one that opens) and at
+back-ticks, where a number would otherwise pass for code.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from learngraph_kernel.evidence.citations import Citation, CellTarget, Parsed
+from learngraph_kernel.evidence.citations import CellTarget, Citation, Parsed
 from learngraph_kernel.evidence.code_spans import touches
 from learngraph_kernel.evidence.display import as_number
 from learngraph_kernel.evidence.numerals.numeral import Numeral
@@ -24,9 +24,9 @@ from learngraph_kernel.evidence.violations import Violation, excerpt, nearest
 ReadNumerals = Callable[[str], Sequence[Numeral]]
 
 _SCALE_AFTER = re.compile(
-    r"[ \u00a0\u202f\u2009]?(?:万亿|千万|百万|[十百千万亿兆倍成折]|"
-    r"(?:k|K|M|mn|mm|bn|B|tn|T|x|×)(?![A-Za-z])|"
-    r"(?:hundred|thousand|million|billion|trillion|lakh|crore|dozen|times|fold)s?\b)",
+    r"[ \u00a0\u202f\u2009]?(?:万亿|千万|百万|[十百千万亿兆成折]|"
+    r"(?:k|K|M|mn|mm|bn|B|tn|T|×)(?![A-Za-z])|"
+    r"(?:hundred|thousand|million|billion|trillion|lakh|crore|dozen)s?\b)",
 )
 _PERCENT_AFTER = re.compile(
     r"[ \u00a0\u202f\u2009]?(?:[%％‰‱]|个百分点|个基点|(?:per\s?cent|percentage points?|basis points?|pp|bps?)\b)"
@@ -41,13 +41,18 @@ _FILE = re.compile(
     r"\.(?:py|ipynb|csv|tsv|json|jsonl|ya?ml|toml|md|txt|html?|xlsx?|parquet|arrow|sql|sh|js|ts|css|png|svg|pdf)$"
 )
 _ORDINARY_WORDS = frozenset(
-    """all and any array as asc avg between bigint bool boolean by bytes case cast char coalesce count cross date datetime
-    decimal desc distinct double else end except exists false filter first float float32 float64 from full group having
-    hour if in inner int int8 int16 int32 int64 integer interval into intersect is join json last lead left like limit
-    list map max mean median min minute month n na nan natural none not null number numeric object offset on or order
-    outer over partition percentile python quantile real right round row rows second select set sql std str string struct
-    sum table text then time timestamp true tuple uint8 uint16 uint32 uint64 union unique using uuid values varchar when
-    where window with year lg learngraph pandas polars duckdb sqlite arrow jupyter""".split()
+    word
+    for line in (
+        "all and any array as asc avg between bigint bool boolean by bytes case cast char coalesce count cross date",
+        "datetime decimal desc distinct double else end except exists false filter first float float32 float64 from",
+        "full group having hour if in inner int int8 int16 int32 int64 integer interval into intersect is join json",
+        "last lead left like limit list map max mean median min minute month n na nan natural none not null number",
+        "numeric object offset on or order outer over partition percentile python quantile real right round row rows",
+        "second select set sql std str string struct sum table text then time timestamp true tuple uint8 uint16",
+        "uint32 uint64 union unique using uuid values varchar when where window with year lg learngraph pandas polars",
+        "duckdb sqlite arrow jupyter",
+    )
+    for word in line.split()
 )
 
 
@@ -142,13 +147,13 @@ def _altered(source: str, resolved: Resolved) -> Iterable[Violation]:
 
 
 def _is_list_or_range(source: str, citation: Citation, mark: str) -> bool:
-    """`- [[m:x]]` has a space and never comes here; `[[m:a]]–[[m:b]]`, `2013-[[…]]` and `a/[[…]]` join, they don't sign."""
+    """Whether a mark joins rather than signs: `[[m:a]]–[[m:b]]`, `a/[[m:b]]`, `**[[m:b]]**`."""
     if mark not in ("-", "−", "–", "~", "/", "×", "*", "."):
         return False
     previous = source[: citation.start - 1]
     if mark == "*":
         return True  # emphasis
-    return mark != "." and bool(previous) and (previous.endswith("]]") or previous[-1].isalpha() and mark in "-–/")
+    return mark != "." and bool(previous) and (previous.endswith("]]") or (previous[-1].isalpha() and mark in "-–/"))
 
 
 def _change(source: str, start: int, end: int, citation: Citation, what: str) -> Violation:

@@ -9,8 +9,8 @@ violation with its place. Markup in code spans and fences is left alone.
 [[table:Q1 cols=a,"b c" rows=0-4]]      rows count from 0, both ends included
 [[t:TABLE]]  [[c:TABLE.COLUMN]]         [[q:K1|the exact words]]     [[see:m:gmv,Q1,K1]]
 ```
-FORMAT is a scale (`k M bn T 千 万 百万 千万 亿 万亿`), `%` (shows a ratio as percent) or digits after the point (`%.1` or
-`.1`); scale and digits combine: `[[m:gmv|万|.2]]`. A name may be quoted with `"…"`, a quote inside doubled.
+FORMAT is a scale (`k M bn T 千 万 百万 千万 亿 万亿`), `%` (shows a ratio as percent) or digits after the point
+(`%.1` or `.1`); scale and digits combine: `[[m:gmv|万|.2]]`. A name may be quoted with `"…"`, a quote inside doubled.
 """
 
 from __future__ import annotations
@@ -188,8 +188,8 @@ _BARE_NAME = re.compile(r"[^\s\",|\]]+")
 def parse_citations(text: str) -> Parsed:
     """Reads every citation of a Markdown source.
 
-    Takes the source; returns citations, syntax violations and code ranges, each in text order. Raises nothing: what cannot
-    be read is a violation.
+    Takes the source; returns citations, syntax violations and code ranges, each in text order. Raises nothing: what
+    cannot be read is a violation.
     """
     code = code_ranges(text)
     blocked = [(found.start, found.end) for found in code]
@@ -245,7 +245,8 @@ def _read(inner: str) -> tuple[Kind, Target, Format]:
             return "name", _read_name(rest.strip(), is_column=kind == "c"), Format()
         case _:
             body, *formats = _split(rest, "|")
-            return *_read_value(kind, body.strip()), _read_format([part.strip() for part in formats])  # type: ignore[return-value]
+            meant, target = _read_value(kind, body.strip())
+            return meant, target, _read_format([part.strip() for part in formats])
 
 
 def _read_value(kind: str, body: str) -> tuple[Kind, Target]:
@@ -361,7 +362,9 @@ def _unquote(part: str, *, dots: bool = False) -> str | None:
 
 def _split(text: str, separator: str) -> list[str]:
     """Splits at a separator outside quotes."""
-    parts, current, in_quotes = [], [], False
+    parts: list[str] = []
+    current: list[str] = []
+    in_quotes = False
     for character in text:
         if character == '"':
             in_quotes = not in_quotes

@@ -11,7 +11,7 @@ from __future__ import annotations
 import bisect
 import re
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -63,7 +63,7 @@ def code_ranges(text: str) -> list[CodeRange]:
             row = (starts[token.map[0]], starts[min(token.map[1], len(starts) - 1)])
         elif token.type == "tr_close" and row:
             edges = [row[0], *(match.end() for match in _CELL_EDGE.finditer(text, *row)), row[1]]
-            for begin, end in zip(edges, edges[1:], strict=False):
+            for begin, end in pairwise(edges):
                 ranges += _spans(text, begin, end)
             row = None
         elif token.type == "inline" and token.map and row is None:

@@ -4,8 +4,8 @@ Decided here, and the same every time:
 
 - Thousands are separated by commas; rounding is half up, at the digits asked for (`%.1`), else the card's precision.
   Without either, a value keeps its own digits up to six significant ones (never fewer than two decimals' worth).
-- `%`, `‰`, `bp`, `pp`, `x` and currencies are part of the value and are shown with it (`12.3 %`, `$1,234.50`). Any other
-  unit (`flights`, `件`) is a noun that the author writes; it appears when the number is opened.
+- `%`, `‰`, `bp`, `pp`, `x` and currencies are part of the value and are shown with it (`12.3 %`, `$1,234.50`). Any
+  other unit (`flights`, `件`) is a noun that the author writes; it appears when the number is opened.
 - Chinese: no space before `%`, currency follows as a word (`123.4万元`, `50美元`), points are 个百分点.
 - A scale (`万`, `M`) keeps the unit; digits unless given: two below ten, else one, more only below one.
 - No value is `—`. Dates and times are ISO 8601 in every language.

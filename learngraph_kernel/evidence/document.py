@@ -1,7 +1,7 @@
 """The report document: a source with citations, every citation resolved, everything that is wrong with it.
 
-The document is what gets hashed, sealed and rendered. It reads alone: each citation carries its opening. It names no run and
-no time, so the same notebook over the same data yields the same bytes. Format: docs/architecture.md.
+The document is what gets hashed, sealed and rendered. It reads alone: each citation carries its opening. It names no
+run and no time, so the same notebook over the same data yields the same bytes. Format: docs/architecture.md.
 """
 
 from __future__ import annotations

@@ -4,7 +4,9 @@
 |---|---|---|
 | result breaks `output_schema` | failed | failed |
 | blocking violations left after repair | failed | issued, marked in the text |
-| `required_rows` unmet, report or result missing, an input not traced to source data, a truncated snapshot under a metric, an uncited number in the result | withheld | issued, reasons listed |
+| `required_rows` unmet, no report | withheld | issued, reasons listed |
+| a metric input not traced to source data, or cut off by a limit | withheld | issued, reasons listed |
+| an uncited number in the result (`uncited_outputs: refuse`) | withheld | issued, reasons listed |
 | a required metric without a value | degraded, named on the report | issued, named |
 | nothing | formal | issued |
 
@@ -123,8 +125,9 @@ def issue(
 ) -> Issuance:
     """Decides the tier.
 
-    Takes the contract (or its JSON), the book, the report document or None, the result as JSON or None, and what is left of the
-    violations (default: the document's). Returns the outcome; raises BadContract for a contract that cannot be read.
+    Takes the contract (or its JSON), the book, the report document or None, the result as JSON or None, and what is
+    left of the violations (default: the document's). Returns the outcome; raises BadContract for a contract that
+    cannot be read.
     """
     agreed = contract if isinstance(contract, Contract) else Contract.from_json(contract or {})
     left = document.violations if violations is None and document is not None else violations or _NO_VIOLATIONS_GIVEN
@@ -139,7 +142,7 @@ def issue(
     missing = _missing(agreed, book)
     named = [reason for _, reason in missing]
     names = tuple(name for name, _ in missing)
-    reasons = tuple([*broken, *unrepaired, *withheld, *named])
+    reasons = (*broken, *unrepaired, *withheld, *named)
     if broken or (formal and unrepaired):
         return Issuance("failed", None, names, reasons)
     if not formal:
@@ -237,10 +240,10 @@ def _breaches(contract: Contract, result: Any) -> Iterator[Reason]:
         raise BadContract(
             f"output_schema is no JSON Schema: {error.message}", where="contract.output_schema"
         ) from error
-    errors = sorted(checker(dict(contract.output_schema)).iter_errors(result), key=lambda error: error.json_path)
-    for error in errors[:20]:
-        path = "result" + error.json_path.removeprefix("$")
-        yield Reason("output_schema", f"{path}: {error.message[:300]}", path)
+    faults = sorted(checker(dict(contract.output_schema)).iter_errors(result), key=lambda fault: fault.json_path)
+    for fault in faults[:20]:
+        path = "result" + fault.json_path.removeprefix("$")
+        yield Reason("output_schema", f"{path}: {fault.message[:300]}", path)
 
 
 def _uncited(contract: Contract, book: Book, result: Any) -> Iterator[Reason]:
@@ -273,8 +276,8 @@ def _numbers(value: Any, path: str) -> Iterator[tuple[str, Decimal]]:
 def _run_values(book: Book) -> set[Decimal]:
     values: set[Decimal] = set()
     for metric in book.metrics.values():
-        for item in (metric.value, *(entry.value for entry in metric.inputs)):
-            values.add(as_number(item) or Decimal(0)) if as_number(item) is not None else None
+        read = (metric.value, *(entry.value for entry in metric.inputs))
+        values.update(number for item in read if (number := as_number(item)) is not None)
         if (
             metric.value is not None
         ):  # a result often carries floats: the shortest form of the float counts as the value

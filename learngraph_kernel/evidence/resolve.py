@@ -1,4 +1,5 @@
-"""A citation and a book in, the text and the opening out; or the reason why there is none, with the nearest known names.
+"""A citation and a book in, the text and the opening out; or the reason why there is none, with the nearest known
+names.
 
 Resolution never guesses: a name that is nearly right is a violation with a suggestion, not a match.
 """
@@ -75,8 +76,8 @@ class _Fails(Exception):
 def resolve(citation: Citation, book: Book, language: str) -> tuple[Resolved, list[Violation]]:
     """Looks one citation up.
 
-    Takes the citation, the book of the run and the report's language. Returns the resolved citation (its markup as display when
-    it does not resolve) and what is wrong with it. Raises nothing of its own.
+    Takes the citation, the book of the run and the report's language. Returns the resolved citation (its markup as
+    display when it does not resolve) and what is wrong with it. Raises nothing of its own.
     """
     try:
         resolved = _resolve(citation, book, language)
@@ -126,9 +127,9 @@ def _resolve(citation: Citation, book: Book, language: str) -> Resolved:
         case QuoteTarget(ref, words):
             return Resolved(citation, safe_text(words, limit=4_000), None, None, _quote(ref, words, book))
         case SeeTarget(refs):
-            for ref in refs:
-                _check(ref, book)
-            rests_on = [str(ref) for ref in refs]
+            for part in refs:
+                _check(part, book)
+            rests_on = [str(part) for part in refs]
             return Resolved(citation, "", None, None, {"ref": str(target), "kind": "see", "rests_on": rests_on})
         case PassageTarget(ref):  # stands only inside `see`
             raise AssertionError(ref)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from learngraph_kernel.canonical import decode_value
 from learngraph_kernel.notebook.client import client
 from learngraph_kernel.notebook.handles import Answer, Metric, Metrics, Report, Shown, Snapshot, Verdict
 from learngraph_kernel.notebook.position import where_am_i
@@ -20,7 +21,7 @@ def input(name: str) -> Any:
     Raises:
         CallRefused: the notebook declares no such parameter (the closest name is in the message).
     """
-    return _call("input", name=name)["value"]
+    return decode_value(_call("input", name=name)["value"])
 
 
 def query(source: str, sql: str, **parameters: Any) -> Snapshot:
@@ -39,7 +40,7 @@ def query(source: str, sql: str, **parameters: Any) -> Snapshot:
 
 def cell(ref: str) -> Any:
     """The value of one snapshot cell, by reference: `lg.cell("Q1.r0.flights")`."""
-    return _call("cell", ref=ref)["value"]
+    return decode_value(_call("cell", ref=ref)["value"])
 
 
 def metrics(set: str, bindings: Mapping[str, Snapshot | str] | None = None) -> Metrics:

@@ -13,7 +13,7 @@ import threading
 from typing import Any
 
 from learngraph_kernel.broker import protocol
-from learngraph_kernel.canonical import decode_value, encode_value
+from learngraph_kernel.canonical import encode_value
 from learngraph_kernel.errors import LearnGraphError, Unavailable
 
 
@@ -77,7 +77,7 @@ class Client:
         self._owner = 0
 
     def call(self, method: str, **params: Any) -> Any:
-        """Calls the broker with Python values and returns Python values.
+        """Calls the broker with Python values and returns its answer as JSON, values in it still tagged.
 
         Raises:
             CallRefused: the broker refused or failed the call; the message says why.
@@ -87,7 +87,7 @@ class Client:
         with self._lock:
             connection = self._connected()
             try:
-                return decode_value(connection.call(method, encoded))
+                return connection.call(method, encoded)
             except CallRefused:
                 raise
             except BaseException:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from learngraph_kernel.canonical import decode_value
 from learngraph_kernel.errors import Unavailable
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ class Metric(Shown):
         super().__init__(body["bundle"])
         self.ref = f"m:{body['name']}"
         self.name: str = body["name"]
-        self.value: Decimal | None = body["value"]
+        self.value: Decimal | None = decode_value(body["value"])
         self.unit: str | None = body["unit"]
         self.state: str = body["state"]
         self.reason: str | None = body["reason"]
@@ -132,7 +133,7 @@ class Answer(Shown):
         super().__init__({"text/plain": answer["text"], "text/markdown": answer["text"]})
         self.ref: str = answer["ref"]
         self.text: str = answer["text"]
-        self.value: Any = answer["value"]
+        self.value: Any = decode_value(answer["value"])
 
     def __str__(self) -> str:
         return self.text

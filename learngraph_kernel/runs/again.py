@@ -81,5 +81,5 @@ def _folder(cwd: str, rerun: bool) -> Path:
 def _workspace(root: str | None, rerun: bool) -> Workspace:
     """The workspace as it is now; a rerun asks no source, so an empty one will do."""
     if rerun and (root is None or not Path(root).is_dir()):
-        return Workspace(root=Path.cwd())
+        return Workspace(Path.cwd(), {})
     return find_workspace(Path(root) if root else Path.cwd())

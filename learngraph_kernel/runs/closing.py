@@ -10,6 +10,7 @@ from learngraph_kernel.broker.state import RunState
 from learngraph_kernel.canonical import canonical_json
 from learngraph_kernel.errors import LearnGraphError
 from learngraph_kernel.evidence.document import ReportDocument
+from learngraph_kernel.evidence.html.facts import RunFacts
 from learngraph_kernel.evidence.html.page import render_report
 from learngraph_kernel.evidence.issuance import Issuance, issue
 from learngraph_kernel.runs.content import content_hash, content_of_run
@@ -134,9 +135,15 @@ def _page(closing: Closing, document: ReportDocument, content: str) -> str:
     return render_report(
         document,
         title=state.declaration.titled(document.language) or Path(closing.plan.path).stem,
-        run=state.run_id,
-        content_hash=content,
-        figures=figures_of(closing.nb),
+        run=RunFacts(
+            state.run_id,
+            content_hash=content,
+            notebook=Path(closing.plan.path).name,
+            actor=closing.actor,
+            isolation="host",
+            parameters=closing.plan.parameters,
+        ),
+        images=figures_of(closing.nb),
         language=document.language,
     )
 

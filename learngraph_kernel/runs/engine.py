@@ -153,8 +153,7 @@ class Executor(NotebookClient):  # type: ignore[misc]
         return KernelDied(
             "the kernel died while this cell ran",
             where=place,
-            remedy="it may have run out of memory or crashed in native code; `learngraph resume` goes on from the
-            record",
+            remedy="it may have run out of memory or crashed in native code; `learngraph resume` goes on from here",
         )
 
     def _flood(self, place: str) -> OutputLimitExceeded:

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+from learngraph_kernel.evidence.html.facts import Image
 
 TAG = "figure"
 IMAGE_TYPES = ("image/png", "image/jpeg")
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """An image of the executed notebook: its caption, type and base64 data."""
-
-    caption: str
-    mime: str
-    data: str
-
-
-def figures_of(nb: Any) -> list[Figure]:
+def figures_of(nb: Any) -> list[Image]:
     """All images of cells tagged `figure`, in order; the caption is the cell's metadata `caption`, else its id."""
     figures = []
     for cell in nb.cells:
@@ -29,5 +21,5 @@ def figures_of(nb: Any) -> list[Figure]:
             for mime in IMAGE_TYPES:
                 if mime in data:
                     caption = cell.metadata.get("caption") or cell.id
-                    figures.append(Figure(caption, mime, "".join(data[mime]).replace("\n", "")))
+                    figures.append(Image(caption, mime, "".join(data[mime])))
     return figures

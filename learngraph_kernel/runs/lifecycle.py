@@ -108,7 +108,7 @@ class Lifecycle:
         try:
             error = await self._execute(session)
         finally:
-            state.close()
+            self._plan.workspace.close()
         closing = Closing(self._store, self._home, self._plan, self._plan.nb, state, self._actor)
         return await asyncio.to_thread(close_run, closing, error)
 
@@ -205,9 +205,9 @@ def check_resumable(record: RunRecord) -> None:
 
 def _model_opener(plan: RunPlan) -> Callable[[], Any]:
     def opener() -> Any:
-        from learngraph_kernel.models.config import open_model, parse_models
+        from learngraph_kernel.models.config import choose_model, open_model, parse_models
 
-        return open_model(parse_models(plan.workspace.models, root=plan.workspace.root))
+        return open_model(choose_model(parse_models(plan.workspace.models, root=plan.workspace.root)))
 
     return opener
 

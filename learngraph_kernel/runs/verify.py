@@ -77,6 +77,7 @@ class Verification:
         files: number of files that were hashed.
         events: number of events before the seal.
         later_events: number of events added after the seal, outside it.
+        seal: the signed statement's predicate (run, times, actor, tier, …), empty when the seal can't be read.
         findings: empty when everything fits.
     """
 
@@ -88,6 +89,7 @@ class Verification:
     files: int
     events: int
     later_events: int
+    seal: Mapping[str, Any]
     findings: tuple[Finding, ...]
 
     @property
@@ -139,6 +141,7 @@ def verify_parts(
         files=len(check.digests),
         events=check.gathered.count,
         later_events=check.later_events,
+        seal=check.predicate,
         findings=tuple(check.findings),
     )
 
@@ -286,7 +289,7 @@ class _Check:
         for name in sorted(set(self.parts.files) - set(self.listed) - UNSEALED):
             self.found("file_extra", f"{name} is not part of the sealed run", name)
         for name in self.parts.strange:
-            self.found("file_extra", f"{name} is not a regular file", name)
+            self.found("file_extra", f"{name} is no regular file, or cannot be decoded", name)
 
     def records(self) -> None:
         """What the ledger says about the run and its files is what the seal says."""

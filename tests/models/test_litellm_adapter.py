@@ -326,18 +326,21 @@ def test_a_missing_library_says_how_to_install_it(monkeypatch: pytest.MonkeyPatc
 def test_importing_reads_no_env_file_and_asks_no_network(tmp_path: Any) -> None:
     (tmp_path / ".env").write_text("LEARNGRAPH_LEAK=1\n")
     code = (
-        "import socket, os\n"
-        "def refuse(*args): raise SystemExit('network')\n"
-        "socket.socket.connect = refuse\n"
+        "import os, socket\n"
+        "asked = []\n"
+        "def refuse(*args, **more):\n"
+        "    asked.append(args)\n"
+        "    raise OSError('no network')\n"
+        "socket.getaddrinfo = socket.socket.connect = refuse\n"
         "from learngraph_kernel.models.litellm_adapter import import_litellm\n"
         "library = import_litellm()\n"
-        "print(os.environ.get('LEARNGRAPH_LEAK'), library.num_retries)"
+        "print(os.environ.get('LEARNGRAPH_LEAK'), library.num_retries, len(asked))"
     )
     environment = {key: value for key, value in os.environ.items() if not key.startswith("LITELLM")}
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
     )
-    assert (done.returncode, done.stdout.split()) == (0, ["None", "0"]), done.stderr
+    assert (done.returncode, done.stdout.split()) == (0, ["None", "0", "0"]), done.stderr
 
 
 def test_signed_thinking_goes_back_to_its_own_provider_only() -> None:

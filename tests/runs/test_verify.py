@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,28 +19,6 @@ from learngraph_kernel.runs.seal import Envelope, seal_run, seal_run_in_store
 from learngraph_kernel.runs.stored import parts_of_run
 from learngraph_kernel.runs.verify import Verification, verify_parts
 from learngraph_kernel.store.database import Home, Store
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    with Store.open(Home(tmp_path_factory.mktemp("sealed") / "home")) as opened:
-        for run, week in ((RUN, 7), (OTHER_RUN, 8)):
-            record_run(opened, run, week=week)
-            seal_run_in_store(opened, run, signer=SIGNER, actor=ACTOR)
-            opened.ledger.append(run, "comment.added", {"text": "looks right"}, actor="user:bo", after_seal=True)
-        yield opened
-
-
-@pytest.fixture(scope="module")
-def pristine(store: Store, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, bytes]]:
-    """Every file of both exported runs."""
-    folders = {}
-    for run in (RUN, OTHER_RUN):
-        folder = tmp_path_factory.mktemp("exports") / run
-        write_folder(parts_of_run(store, run), folder)
-        parts = parts_of_folder(folder)
-        folders[run] = {name: parts.read(name) for name in parts.files}
-    return folders
 
 
 @pytest.fixture
@@ -69,8 +47,8 @@ def test_an_untouched_folder_verifies(files: dict[str, bytes]) -> None:
     assert verification.content_hash == sha256_hex(files["content.json"])
 
 
-def test_a_run_verifies_in_the_store_without_copying(store: Store) -> None:
-    assert verify_parts(parts_of_run(store, RUN)).ok
+def test_a_run_verifies_in_the_store_without_copying(sealed_store: Store) -> None:
+    assert verify_parts(parts_of_run(sealed_store, RUN)).ok
 
 
 def test_every_flipped_byte_of_every_file_is_found_and_its_file_named(files: dict[str, bytes]) -> None:
@@ -256,9 +234,9 @@ def test_a_seal_over_files_that_disagree_is_found_even_when_signed(
     assert "ledger_disagrees" in codes(verification)
 
 
-def test_a_link_in_the_folder_is_no_part_of_the_run(store: Store, tmp_path: Path) -> None:
+def test_a_link_in_the_folder_is_no_part_of_the_run(sealed_store: Store, tmp_path: Path) -> None:
     folder = tmp_path / "run"
-    write_folder(parts_of_run(store, RUN), folder)
+    write_folder(parts_of_run(sealed_store, RUN), folder)
     (folder / "result.json").rename(tmp_path / "result.json")
     (folder / "result.json").symlink_to(tmp_path / "result.json")
     os.mkfifo(folder / "pipe")
@@ -281,8 +259,8 @@ def test_an_artifact_damaged_in_the_store_is_named(tmp_path: Path) -> None:
         assert codes(verify_parts(parts_of_run(own, RUN))) == {"file_missing"}
 
 
-def test_a_partly_written_folder_is_never_left(store: Store, tmp_path: Path) -> None:
-    parts = parts_of_run(store, RUN)
+def test_a_partly_written_folder_is_never_left(sealed_store: Store, tmp_path: Path) -> None:
+    parts = parts_of_run(sealed_store, RUN)
 
     def fails() -> Any:
         raise OSError(28, "No space left on device")

@@ -8,8 +8,9 @@ from learngraph_kernel.broker.methods.base import BadCall, Method, text_argument
 from learngraph_kernel.broker.state import RunState
 from learngraph_kernel.broker.ticket import Ticket
 from learngraph_kernel.canonical import encode_value
-from learngraph_kernel.evidence.html.outputs import mimebundle_for_metrics
+from learngraph_kernel.evidence.html.notebook import mimebundle_for_metrics
 from learngraph_kernel.evidence.metrics import evaluate_set, library_of, read_card_texts
+from learngraph_kernel.evidence.openings import metric_opening
 from learngraph_kernel.evidence.values import MetricResult
 
 
@@ -43,7 +44,7 @@ class MetricsCall(Method):
     def present(self, state: RunState, result: Any) -> Any:
         results = [MetricResult.from_json(body) for body in result["metrics"]]
         return {
-            "bundle": mimebundle_for_metrics(results, state.book, language=state.language),
+            "bundle": _bundle(results, state),
             "metrics": [
                 {
                     "name": item.name,
@@ -51,7 +52,7 @@ class MetricsCall(Method):
                     "unit": item.unit,
                     "state": item.state,
                     "reason": item.reason,
-                    "bundle": mimebundle_for_metrics([item], state.book, language=state.language),
+                    "bundle": _bundle([item], state),
                 }
                 for item in results
             ],
@@ -59,3 +60,8 @@ class MetricsCall(Method):
 
     def artifacts(self, result: Any) -> list[str]:
         return [result["cards"]]
+
+
+def _bundle(results: list[MetricResult], state: RunState) -> dict[str, Any]:
+    openings = {item.name: metric_opening(item, state.book, state.language) for item in results}
+    return mimebundle_for_metrics(results, openings, language=state.language)

@@ -56,8 +56,8 @@ def repair_answer(state: RunState, ref: str, violations: list[dict[str, Any]]) -
 
 
 def _material(item: dict[str, Any], state: RunState) -> Any:
-    """What a model sees of a piece of context: a snapshot's first rows with their references, a metric, a plain
-    value.""" if "value" in item:
+    """What a model sees of a piece of context: a snapshot's first rows with their references, a metric, a value."""
+    if "value" in item:
         return item["value"]
     ref = item["ref"]
     if ref in state.book.snapshots:

@@ -11,7 +11,7 @@ from learngraph_kernel.broker.ticket import Ticket
 from learngraph_kernel.canonical import decode_value, encode_value
 from learngraph_kernel.data.bind import bind
 from learngraph_kernel.data.snapshots import open_snapshot, take_snapshot
-from learngraph_kernel.evidence.html.outputs import mimebundle_for_snapshot
+from learngraph_kernel.evidence.html.notebook import mimebundle_for_snapshot
 from learngraph_kernel.evidence.values import SnapshotInfo
 from learngraph_kernel.naming import suggestion
 
@@ -34,7 +34,7 @@ class QueryCall(Method):
         sql = bind(text_argument(arguments, "sql"), decode_value(arguments.get("parameters") or {}), source.dialect)
         ref = f"Q{len(state.book.snapshots) + 1}"
         snapshot = take_snapshot(source, sql, artifacts=state.artifacts, ref=ref)
-        tables = {table.name: list(table.columns) for table in source.tables()[:MAX_SCHEMA_TABLES]}
+        tables = {table.name: [column.name for column in table.columns] for table in source.tables()[:MAX_SCHEMA_TABLES]}
         return {"snapshot": snapshot.info.as_json(), "tables": state.artifacts.put_json(tables)}
 
     def apply(self, state: RunState, arguments: dict[str, Any], result: Any) -> None:
@@ -49,7 +49,7 @@ class QueryCall(Method):
         return {
             "snapshot": result["snapshot"],
             "path": str(state.artifacts.path(info.artifact)),
-            "bundle": mimebundle_for_snapshot(info, rows),
+            "bundle": mimebundle_for_snapshot(info, rows, language=state.language),
         }
 
     def artifacts(self, result: Any) -> list[str]:

@@ -9,7 +9,7 @@ from learngraph_kernel.broker.state import RunState
 from learngraph_kernel.broker.ticket import Ticket
 from learngraph_kernel.errors import LearnGraphError
 from learngraph_kernel.evidence.document import ReportDocument, build_document
-from learngraph_kernel.evidence.html.outputs import mimebundle_for_report
+from learngraph_kernel.evidence.html.notebook import mimebundle_for_report
 
 
 class ReportRefused(LearnGraphError):

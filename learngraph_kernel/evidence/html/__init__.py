@@ -1,7 +1,9 @@
-"""Static HTML of evidence: the report page and the outputs of notebook cells. No script, no request, everything escaped.
+"""Static HTML of evidence: the report page and the outputs of notebook cells. No script, no request, everything
+escaped.
 
-`page.render_report` makes the self-contained page, `notebook.mimebundle_for_*` the outputs; both draw the same `panel`s,
-dressed with classes (page) or inline styles (notebooks, whose sanitizers drop style sheets). Start reading at `panel`.
+`page.render_report` makes the self-contained page, `notebook.mimebundle_for_*` the outputs; both draw the same
+`panel`s, dressed with classes (page) or inline styles (notebooks, whose sanitizers drop style sheets). Start reading
+at `panel`.
 """
 
 from __future__ import annotations

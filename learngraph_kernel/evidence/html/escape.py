@@ -1,7 +1,7 @@
 """The only two ways in which text becomes HTML here: `text` for content, `attribute` for attribute values.
 
-Both make unseen characters visible first (`display.safe_text`), so that neither markup nor a bidirectional override gets
-from data into the page.
+Both make unseen characters visible first (`display.safe_text`), so that neither markup nor a bidirectional override
+gets from data into the page.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """A report's source as HTML, with every citation in its place and every violation marked.
 
-Values never pass through Markdown. Before parsing, each citation becomes a placeholder of private-use characters, which the
-renderer turns into the finished HTML of that citation; so nothing a database holds can become markup, a link or a table.
-Private-use characters of the source itself are made visible first, so that nobody can forge a placeholder.
+Values never pass through Markdown. Before parsing, each citation becomes a placeholder of private-use characters,
+which the renderer turns into the finished HTML of that citation; so nothing a database holds can become markup, a
+link or a table. Private-use characters of the source itself are made visible first, so that nobody can forge a
+placeholder.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ CitationHtml = Callable[[int], str]
 def render_body(document: ReportDocument, citation_html: CitationHtml, dress: Dress, badge: str) -> str:
     """The body of a report.
 
-    Takes the document, a function from a citation's index to its HTML, the dress, and the words that mark a place without
-    evidence. Returns HTML.
+    Takes the document, a function from a citation's index to its HTML, the dress, and the words that mark a place
+    without evidence. Returns HTML.
     """
     drawing = _Drawing(document, citation_html, dress, badge)
     html = drawing.markdown.render(_with_placeholders(document))

@@ -1,7 +1,8 @@
-"""What a notebook cell shows: mime bundles whose HTML is static and survives the sanitizers of Lab, nbviewer and GitHub.
+"""What a notebook cell shows: mime bundles whose HTML is static and survives the sanitizers of Lab, nbviewer and
+GitHub.
 
-Inline styles only, no ids, nothing that differs between two runs of the same notebook; `text/plain` carries the same facts
-for terminals and diffs; the card MIME type carries them as data for richer views.
+Inline styles only, no ids, nothing that differs between two runs of the same notebook; `text/plain` carries the same
+facts for terminals and diffs; the card MIME type carries them as data for richer views.
 """
 
 from __future__ import annotations

@@ -1,13 +1,15 @@
 """The report page: one file, no script, no request; it reads the same in ten years and without a network.
 
-The Content-Security-Policy in its head lets through nothing but its own styles and pictures inside the file, so that even
-a mistake in escaping could not load or run anything.
+The Content-Security-Policy in its head lets through nothing but its own styles and pictures inside the file, so that
+even a mistake in escaping could not load or run anything.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.resources import files
 
 from learngraph_kernel.evidence.display import Style, display
 from learngraph_kernel.evidence.document import ReportDocument
@@ -18,7 +20,6 @@ from learngraph_kernel.evidence.html.facts import Image, RunFacts, SealFacts
 from learngraph_kernel.evidence.html.markdown import starts_with_title
 from learngraph_kernel.evidence.html.panel import Setting, facts, statement
 from learngraph_kernel.evidence.html.strings import Words
-from learngraph_kernel.evidence.html.stylesheet import STYLESHEET
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 _IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/svg+xml"})
@@ -49,12 +50,17 @@ def render_report(
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n<meta name="referrer" content="no-referrer">\n'
-        f"<title>{escape.text(name, limit=300)}</title>\n<style>{STYLESHEET}</style>\n</head>\n<body>\n"
+        f"<title>{escape.text(name, limit=300)}</title>\n<style>{_stylesheet()}</style>\n</head>\n<body>\n"
         f"{_header(name, run_facts, setting)}\n<main>\n{tier_banner(document, setting)}\n"
         f'<article class="lg-body">\n{heading}{report_body(document, setting)}</article>\n'
         f"{_figures(images, words)}{_queries(document, setting)}</main>\n"
         f"{_footer(run_facts, seal, setting)}\n</body>\n</html>\n"
     )
+
+
+@cache
+def _stylesheet() -> str:
+    return files(__package__).joinpath("report.css").read_text("utf-8")
 
 
 def _header(name: str, run: RunFacts, setting: Setting) -> str:
@@ -67,7 +73,7 @@ def _header(name: str, run: RunFacts, setting: Setting) -> str:
         for key, value in run.parameters.items()
     )
     return (
-        f'<header><div class="lg-brand"><span class="lg-mark-sign" aria-hidden="true"></span>LearnGraph</div>'
+        f'<header><div class="lg-brand"><span class="lg-sign" aria-hidden="true"></span>LearnGraph</div>'
         f'<div class="lg-line">{line}</div>{f"<div class=lg-parameters>{parameters}</div>" if parameters else ""}</header>'
     )
 

@@ -1,7 +1,8 @@
 """What opens when a number is selected: an opening (JSON) as HTML.
 
-Top to bottom, the way a doubting reader asks: what is the value, how was it computed, from which inputs, which cells were
-those, which query gave them, which run recorded it. The same for the page and for notebooks; only the dress differs.
+Top to bottom, the way a doubting reader asks: what is the value, how was it computed, from which inputs, which cells
+were those, which query gave them, which run recorded it. The same for the page and for notebooks; only the dress
+differs.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pygments.lexers.sql import SqlLexer
-from pygments.token import Comment, Keyword, Name, Number, String
+from pygments.lexers.sql import SqlLexer  # type: ignore[import-untyped]
+from pygments.token import Comment, Keyword, Name, Number, String  # type: ignore[import-untyped]
 
 from learngraph_kernel.evidence.html import escape
 from learngraph_kernel.evidence.html.dress import Dress
