@@ -129,6 +129,10 @@ class Executor(NotebookClient):  # type: ignore[misc]
         try:
             await self.async_execute_cell(cell, index, execution_count=self.code_cells_executed + 1)
         except (CellExecutionError, DeadKernelError, CellTimeoutError) as error:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                # nbclient takes any cancellation for a dead kernel; this one came from whoever runs us.
+                raise asyncio.CancelledError from error
             raise self._explain(error, place) from error
         finally:
             if timer is not None:
