@@ -32,8 +32,8 @@ _PERCENT_AFTER = re.compile(
     r"[ \u00a0\u202f\u2009]?(?:[%％‰‱]|个百分点|个基点|(?:per\s?cent|percentage points?|basis points?|pp|bps?)\b)"
 )
 _DIGIT_AFTER = re.compile(r"[.,·']?\d|[eE][+-]?\d|\^")
-_BEFORE = re.compile(r"(?:[-−–+~±/×*]|负|minus |\d[.,·']?|[.])$")
-_CURRENCY_BEFORE = re.compile(r"(?:[$€£¥￥₹₩]|US\$|USD |EUR |CNY |RMB )$")
+_BEFORE = re.compile(r"(?:[-−–+~±/×*]|负|minus |\d[.,·']?|[.])\Z")
+_CURRENCY_BEFORE = re.compile(r"(?:[$€£¥￥₹₩]|US\$|USD |EUR |CNY |RMB )\Z")
 _WHOLE_NUMBER = re.compile(r"\W{0,4}\d[\d.,'\u00a0 _]*\s?[\w%％‰$€£¥]{0,3}", re.UNICODE)
 
 _IDENTIFIER = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*){0,3}")
