@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from pathlib import Path
 from types import TracebackType
+from typing import TypeVar
 
 from sqlalchemy import Engine, Select, func, select
 
 from learngraph_kernel.store.artifacts import ArtifactStore
+from learngraph_kernel.store.checking import Finding, check_artifacts, check_database
 from learngraph_kernel.store.clock import Clock, utcnow
 from learngraph_kernel.store.errors import UnknownRun
 from learngraph_kernel.store.home import Home
@@ -24,7 +26,10 @@ from learngraph_kernel.store.sqlite import translated
 from learngraph_kernel.store.unit_of_work import UnitOfWork
 from learngraph_kernel.store.writer import Writer
 
-__all__ = ["Home", "ProcessIdentity", "RunRecord", "Store", "UnitOfWork", "new_run_id", "utcnow"]
+__all__ = ["Finding", "Home", "ProcessIdentity", "RunRecord", "Store", "UnitOfWork", "new_run_id", "utcnow"]
+
+
+T = TypeVar("T")
 
 
 class Store:
@@ -85,6 +90,20 @@ class Store:
         recorded = ("running", "interrupted") if status in {"running", "interrupted"} else (status,)
         found = self._records(query.where(runs.c.status.in_(recorded)))
         return [record for record in found if record.observed_status() == status][:limit]
+
+    def check(self, *, rehash: bool = True) -> list[Finding]:
+        """Everything that is wrong with the database and the artifacts that runs rest on; empty when all is well.
+
+        Args:
+            rehash: read and hash every artifact; otherwise only look whether it is there.
+        """
+        damage = check_database(self._engine, self.path)
+        return damage + list(check_artifacts(self._engine, self.path, self.artifacts, rehash=rehash))
+
+    def scalars(self, query: Select[tuple[T]]) -> list[T]:
+        """The first column of a query, for the store's own parts. Raises StoreCorrupt, StoreUnavailable."""
+        with translated(self.path), self._engine.connect() as connection:
+            return list(connection.scalars(query))
 
     def close(self) -> None:
         """Writes what is queued and closes the database."""

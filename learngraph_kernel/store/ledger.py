@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from sqlalchemy import Engine, Row, select
 
@@ -49,6 +49,7 @@ class _Append:
     """The writer's job for events that belong together."""
 
     drafts: tuple[Draft, ...]
+    savepoint: Literal[False] = False
 
     def __call__(self, batch: Batch) -> list[Event]:
         return [batch.append(item) for item in self.drafts]
@@ -57,6 +58,7 @@ class _Append:
 @dataclass(frozen=True, slots=True)
 class _AppendOne:
     draft: Draft
+    savepoint: Literal[False] = False
 
     def __call__(self, batch: Batch) -> Event:
         return batch.append(self.draft)

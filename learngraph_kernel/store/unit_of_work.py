@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal, Protocol
 
 from sqlalchemy import func, insert, select, update
 
@@ -17,7 +17,11 @@ from learngraph_kernel.store.errors import RunExists, UnknownRun
 from learngraph_kernel.store.ledger import checked_draft
 from learngraph_kernel.store.run_record import COLUMNS, RunRecord, to_columns
 from learngraph_kernel.store.schema import audit, outbox, runs
-from learngraph_kernel.store.writer import Batch, Job, Writer
+from learngraph_kernel.store.writer import Batch, Writer
+
+
+class _Step(Protocol):
+    def __call__(self, batch: Batch) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +80,8 @@ class UnitOfWork:
     actor: str
     _writer: Writer
     events: list[Event] = field(default_factory=list)
-    _steps: list[Job[None]] = field(default_factory=list)
+    savepoint: Literal[True] = True
+    _steps: list[_Step] = field(default_factory=list)
 
     def insert_run(self, record: RunRecord) -> None:
         """Adds a run. Raises BadInput now, RunExists at the end of the block."""

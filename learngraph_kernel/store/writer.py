@@ -16,27 +16,39 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from sqlalchemy import Connection, Engine, insert, select
+from sqlalchemy import Connection, Engine, select
 
 from learngraph_kernel.store.chain import Draft, Event, Head, place_in_chain, possible_names
 from learngraph_kernel.store.clock import Clock, to_text
 from learngraph_kernel.store.errors import StoreBusy, StoreClosed, UnknownRun
-from learngraph_kernel.store.schema import event_artifacts, events, runs
+from learngraph_kernel.store.schema import events, runs
 from learngraph_kernel.store.sqlite import for_writing, translated
 
 MAX_BATCH = 1024
 # Callers that were answered together tend to come back together: wait this long (seconds) for as many as last time.
 GATHER_SECONDS = 0.0004
 ATTEMPTS = 3
+MAX_HEADS = 4096
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 
 class Job(Protocol[T_co]):
-    """Something to do inside the writer's transaction."""
+    """Something to do inside the writer's transaction. Raising undoes this job and no other."""
+
+    @property
+    def savepoint(self) -> bool:
+        """Whether it writes by itself (and so needs a savepoint), besides appending events."""
 
     def __call__(self, batch: Batch) -> T_co:
-        """Does it. Raising undoes this job and no other."""
+        """Does it."""
+
+
+# Written out because the compiler's share of `insert(...)` is most of what a small batch costs.
+_INSERT_EVENT = (
+    "INSERT INTO events (run_id, seq, type, at, actor, after_seal, data, prev, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_INSERT_NAME = "INSERT INTO event_artifacts (run_id, seq, sha256, present) VALUES (?, ?, ?, ?)"
 
 
 @dataclass(slots=True)
@@ -46,50 +58,60 @@ class Batch:
     connection: Connection
     clock: Clock
     is_artifact: Callable[[str], bool]
-    _heads: dict[str, Head | None] = field(default_factory=dict)
-    _events: list[dict[str, Any]] = field(default_factory=list)
-    _names: list[dict[str, Any]] = field(default_factory=list)
+    heads: dict[str, Head]
+    _events: list[tuple[Any, ...]] = field(default_factory=list)
+    _names: list[tuple[Any, ...]] = field(default_factory=list)
+    _replaced: list[tuple[str, Head | None]] = field(default_factory=list)
 
     def append(self, draft: Draft) -> Event:
         """Chains an event to its run. Raises UnknownRun."""
-        event = place_in_chain(draft, self._head(draft.run), to_text(self.clock()))
-        self._heads[draft.run] = Head(event.seq, event.hash)
-        row = {name: getattr(event, name) for name in ("seq", "type", "at", "actor", "after_seal", "prev", "hash")}
-        self._events.append(row | {"run_id": event.run, "data": draft.canonical_data.decode()})
-        self._names += [
-            {"run_id": event.run, "seq": event.seq, "sha256": name, "present": self.is_artifact(name)}
-            for name in possible_names(draft.canonical_data)
-        ]
+        run, data = draft.run, draft.canonical_data
+        previous = self._head(run)
+        event = place_in_chain(draft, previous, to_text(self.clock()))
+        self._replaced.append((run, previous))
+        self.heads[run] = Head(event.seq, event.hash)
+        self._events.append(
+            (run, event.seq, event.type, event.at, event.actor, event.after_seal, data.decode(), event.prev, event.hash)
+        )
+        self._names += [(run, event.seq, name, self.is_artifact(name)) for name in possible_names(data)]
         return event
 
     def run_job(self, job: Job[T]) -> T:
         """Does one job; undoes all of it when it raises."""
-        mark = (dict(self._heads), len(self._events), len(self._names))
-        savepoint = self.connection.begin_nested()
+        events, names = len(self._events), len(self._names)
+        self._replaced.clear()
+        savepoint = self.connection.begin_nested() if job.savepoint else None
         try:
             result = job(self)
         except BaseException:
-            savepoint.rollback()
-            self._heads = mark[0]
-            del self._events[mark[1] :], self._names[mark[2] :]
+            if savepoint is not None:
+                savepoint.rollback()
+            del self._events[events:], self._names[names:]
+            for run, head in reversed(self._replaced):
+                self._restore(run, head)
             raise
-        savepoint.commit()
+        if savepoint is not None:
+            savepoint.commit()
         return result
 
     def flush(self) -> None:
         """Inserts what was appended."""
         if self._events:
-            self.connection.execute(insert(events), self._events)
+            self.connection.exec_driver_sql(_INSERT_EVENT, self._events)
         if self._names:
-            self.connection.execute(insert(event_artifacts), self._names)
+            self.connection.exec_driver_sql(_INSERT_NAME, self._names)
 
     def _head(self, run_id: str) -> Head | None:
-        if run_id in self._heads:
-            return self._heads[run_id]
-        head = read_head(self.connection, run_id)
+        head = self.heads.get(run_id) or read_head(self.connection, run_id)
         if head is None and not self.connection.scalar(select(runs.c.run_id).where(runs.c.run_id == run_id)):
             raise UnknownRun(f"there is no run {run_id}", remedy="insert the run before its first event")
         return head
+
+    def _restore(self, run_id: str, head: Head | None) -> None:
+        if head is None:
+            self.heads.pop(run_id, None)
+        else:
+            self.heads[run_id] = head
 
 
 def read_head(connection: Connection, run_id: str) -> Head | None:
@@ -111,6 +133,9 @@ class Writer:
         self._waiting: deque[tuple[Job[Any], Future[Any]]] = deque()
         self._thread: threading.Thread | None = None
         self._closed = False
+        self._connection: Connection | None = None
+        self._heads: dict[str, Head] = {}
+        self._version: int | None = None
 
     def submit(self, job: Job[T]) -> Future[T]:
         """Queues a job; the future is done when its effect is on the disk. Raises StoreClosed."""
@@ -147,6 +172,7 @@ class Writer:
             last = len(batch)
             live = [(job, future) for job, future in batch if future.set_running_or_notify_cancel()]
             self._answer(live)
+        self._disconnect()
 
     def _take(self, expected: int) -> list[tuple[Job[Any], Future[Any]]]:
         with self._changed:
@@ -180,12 +206,42 @@ class Writer:
 
     def _transaction(self, jobs: list[Job[Any]]) -> list[Any]:
         outcomes: list[Any] = []
-        with translated(self._path), self._engine.begin() as connection:
-            batch = Batch(connection, self._clock, self._is_artifact)
-            for job in jobs:
-                try:
-                    outcomes.append(batch.run_job(job))
-                except Exception as error:  # noqa: BLE001  handed to the caller whose job it was
-                    outcomes.append(error)
-            batch.flush()
+        try:
+            with translated(self._path):
+                connection = self._connect()
+                with connection.begin():
+                    batch = Batch(connection, self._clock, self._is_artifact, self._known_heads(connection))
+                    for job in jobs:
+                        try:
+                            outcomes.append(batch.run_job(job))
+                        except Exception as error:  # noqa: BLE001  handed to the caller whose job it was
+                            outcomes.append(error)
+                    batch.flush()
+        except BaseException:
+            self._disconnect()
+            raise
         return outcomes
+
+    def _known_heads(self, connection: Connection) -> dict[str, Head]:
+        """The heads that we wrote ourselves; none when anyone else has written to the database since.
+
+        Asked inside the transaction, so the answer holds until it ends.
+        """
+        version = int(connection.exec_driver_sql("PRAGMA data_version").scalar_one())
+        if version != self._version or len(self._heads) > MAX_HEADS:
+            self._heads.clear()
+            self._version = version
+        return self._heads
+
+    def _connect(self) -> Connection:
+        if self._connection is None:
+            self._connection = self._engine.connect()
+        return self._connection
+
+    def _disconnect(self) -> None:
+        """After an error nothing that was remembered holds."""
+        self._heads.clear()
+        self._version = None
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
