@@ -172,7 +172,8 @@ class DuckDBSource:
         try:
             columns = cursor.execute(
                 "SELECT schema_name, table_name, column_name, data_type FROM duckdb_columns() "
-                "WHERE NOT internal AND database_name = current_database() ORDER BY schema_name, table_name, column_index"
+                "WHERE NOT internal AND database_name = current_database() "
+                "ORDER BY schema_name, table_name, column_index"
             ).fetchall()
             counts = cursor.execute(
                 "SELECT schema_name, table_name, estimated_size FROM duckdb_tables() "

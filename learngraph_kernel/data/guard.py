@@ -14,12 +14,12 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, NoReturn
 
 import sqlglot
-from sqlglot import exp
+from sqlglot import Token, TokenType, exp
 from sqlglot.errors import ParseError, SqlglotError
-from sqlglot.tokens import Token, TokenType
 
 from learngraph_kernel.data.guard_functions import BEFORE_PARENTHESIS, FUNCTIONS, TABLE_FUNCTIONS
 from learngraph_kernel.data.guard_syntax import (
@@ -32,7 +32,7 @@ from learngraph_kernel.data.guard_syntax import (
     SYSTEM_SCHEMAS,
     TABLE_FUNCTION_NODES,
 )
-from learngraph_kernel.data.names import closest
+from learngraph_kernel.data.names import closest, near
 from learngraph_kernel.errors import BadInput
 
 MAX_CHARACTERS = 200_000
@@ -98,9 +98,9 @@ class _Reading:
         tree = self._tree(body)
         root = type(tree).__name__
         if root not in ROOTS:
-            self.refuse(f"only reading statements are allowed, not {root.upper()}", body[0].start)
-        self._check_tree(tree)
+            self.refuse(f"only reading statements are allowed, not {body[0].text[:40]!r}", body[0].start)
         self._check_calls(body, set(self._declared_names(tree)))
+        self._check_tree(tree)
         text = self.sql[: body[-1].end + 1].lstrip()
         identity = hashlib.sha256(f"{self.dialect}\n{text}".encode()).hexdigest()
         return GuardedStatement(text, identity, tuple(self._tables(tree)), kind or ROOTS[root], self.dialect)
@@ -181,7 +181,7 @@ class _Reading:
     def _check_calls(self, tokens: Sequence[Token], declared: set[int]) -> None:
         """Every name before a parenthesis is an allowed function, a word of the grammar, or a name being declared."""
         functions = FUNCTIONS[self.dialect] | TABLE_FUNCTIONS[self.dialect]
-        for token, following in zip(tokens, tokens[1:], strict=False):
+        for token, following in pairwise(tokens):
             if following.token_type is not TokenType.L_PAREN or token.start in declared:
                 continue
             name = token.text.lower().strip()
@@ -192,11 +192,11 @@ class _Reading:
                 continue  # an operator or bracket
             if name in functions or (not quoted and name.split()[-1] in BEFORE_PARENTHESIS):
                 continue
-            self.refuse(f"the function {token.text!r} is not allowed", token.start, closest(name, functions))
+            self.refuse(f"the function {token.text!r} is not allowed", token.start, near(name, functions, cutoff=0.8))
 
     # -- the tree
 
-    def _tree(self, body: Sequence[Token]) -> exp.Expression:
+    def _tree(self, body: Sequence[Token]) -> exp.Expr:
         start = body[0].start
         try:
             trees = sqlglot.Dialect.get_or_raise(self.dialect).parser().parse(list(body), self.sql)
@@ -208,10 +208,9 @@ class _Reading:
             self.refuse("the statement is nested too deeply", start)
         if len(trees) != 1 or trees[0] is None:
             self.refuse("one statement only", start)
-        tree: exp.Expression = trees[0]
-        return tree
+        return trees[0]
 
-    def _check_tree(self, tree: exp.Expression) -> None:
+    def _check_tree(self, tree: exp.Expr) -> None:
         for node in tree.walk():
             name = type(node).__name__
             if name in NAMES_WITHOUT_CALL:
@@ -253,13 +252,13 @@ class _Reading:
                 f"the system table {path!r} is not readable", place, "see information_schema.tables and .columns"
             )
 
-    def _declared_names(self, tree: exp.Expression) -> Iterator[int]:
+    def _declared_names(self, tree: exp.Expr) -> Iterator[int]:
         """Where names stand that are declared with a column list: `WITH t(a, b)`, `FROM x AS t(a, b)`."""
         for alias in tree.find_all(exp.TableAlias):
             if alias.args.get("columns") and isinstance(alias.this, exp.Identifier):
                 yield _offset(alias.this)
 
-    def _tables(self, tree: exp.Expression) -> Iterator[str]:
+    def _tables(self, tree: exp.Expr) -> Iterator[str]:
         own = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
         seen = set()
         for table in tree.find_all(exp.Table, bfs=False):
@@ -271,16 +270,16 @@ class _Reading:
                 yield path
 
 
-def _offset(node: exp.Expression) -> int:
+def _offset(node: exp.Expr) -> int:
     """Where a node begins, as far as sqlglot says: its own place, else the first place known beneath or above it."""
     for candidate in (*node.walk(bfs=False), *_ancestors(node)):
-        start = candidate.meta.get("start")
+        start: object = candidate.meta.get("start")
         if isinstance(start, int):
             return start
     return 0
 
 
-def _ancestors(node: exp.Expression) -> Iterator[exp.Expression]:
+def _ancestors(node: exp.Expr) -> Iterator[exp.Expr]:
     parent = node.parent
     while parent is not None:
         yield parent
@@ -295,7 +294,7 @@ def _first_line(error: Exception) -> str:
 def _parse_offset(error: ParseError, sql: str) -> int:
     details: dict[str, Any] = error.errors[0] if error.errors else {}
     line, end_column = details.get("line"), details.get("col")
-    if not line or not end_column:
+    if not isinstance(line, int) or not isinstance(end_column, int):
         return 0
     starts = [0, *(match.end() for match in re.finditer("\n", sql))]
     return max(0, starts[min(line, len(starts)) - 1] + end_column - len(details.get("highlight") or "x"))

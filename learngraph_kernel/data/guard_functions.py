@@ -105,13 +105,12 @@ TABLE_FUNCTIONS: Mapping[str, frozenset[str]] = {
 """Functions allowed in FROM."""
 
 # Words that stand before a parenthesis without calling anything: operators, clauses, types.
-BEFORE_PARENTHESIS = frozenset(
-    """
-    all and any as asc between by case char character cross cube decimal desc distinct double else end escape except
-    exclude exists fetch filter float for from full glob group groups having if ilike in inner int integer intersect
-    into is isnull join lateral left like limit list map materialized name not notnull nulls numeric offset on or
-    order outer over partition pivot qualify range real recursive rename replace reservoir return right rollup rows
-    sample repeatable interval select sets similar some struct summarize describe desc explain system bernoulli text then to union
-    unpivot using value values varchar when where window with within row percent
-    """.split()
-)
+_BEFORE_PARENTHESIS = """
+    all and any as asc bernoulli between by case char character cross cube decimal desc describe distinct double
+    else end escape except exclude exists explain fetch filter float for from full glob group groups having if ilike
+    in inner int integer intersect interval into is isnull join lateral left like limit list map materialized name
+    not notnull nulls numeric offset on or order outer over partition percent pivot qualify range real recursive
+    rename repeatable replace reservoir return right rollup row rows sample select sets similar some struct
+    summarize system text then to union unpivot using value values varchar when where window with within
+"""
+BEFORE_PARENTHESIS = frozenset(_BEFORE_PARENTHESIS.split())

@@ -22,19 +22,19 @@ ROOTS: Mapping[str, str] = {
 }
 """What a statement may be, and the kind it is reported as."""
 
-STRUCTURE = frozenset(
-    """
-    Add Alias Aliases All And Any AtTimeZone Between BitString Boolean BitwiseAnd BitwiseLeftShift BitwiseNot BitwiseOr
-    BitwiseRightShift BitwiseXor Bracket ByteString CTE Collate Column ColumnDef Comprehension Cube DPipe DataType
-    DataTypeParam Describe Distinct Div Dot EQ Escape Except Fetch Filter From GT GTE Glob Group GroupingSets Having
-    HavingMax HexString ILike JSONKeyValue Identifier IgnoreNulls In IntDiv Intersect Interval IntervalSpan Is JSONPath JSONPathFilter
-    JSONPathKey JSONPathRecursive JSONPathRoot JSONPathSlice JSONPathSubscript JSONPathSelector JSONPathUnion
-    JSONPathWildcard Join Kwarg LT LTE Lambda Lateral Like Limit LimitOptions Literal Match Mod Mul NEQ Neg Not Null
-    NullSafeEQ NullSafeNEQ Offset Or Order Ordered Paren Pivot PivotAlias PivotAny Pow PropertyEQ Qualify RangeOverlaps
-    RawString RegexpILike RegexpLike RespectNulls Rollup Select SimilarTo Slice Star Sub Subquery Summarize Table
-    TableAlias TableSample Tuple Union UnpivotColumns Values Var Where Window WindowSpec With WithinGroup Xor
-    """.split()
-)
+_STRUCTURE = """
+    Add Alias Aliases All And Any AtTimeZone Between BitString Boolean BitwiseAnd BitwiseLeftShift BitwiseNot
+    BitwiseOr BitwiseRightShift BitwiseXor Bracket ByteString CTE Collate Column ColumnDef Comprehension Cube DPipe
+    DataType DataTypeParam Describe Distinct Div Dot EQ Escape Except Fetch Filter From GT GTE Glob Group
+    GroupingSets Having HavingMax HexString ILike JSONKeyValue Identifier IgnoreNulls In IntDiv Intersect Interval
+    IntervalSpan Is JSONPath JSONPathFilter JSONPathKey JSONPathRecursive JSONPathRoot JSONPathSlice
+    JSONPathSubscript JSONPathSelector JSONPathUnion JSONPathWildcard Join Kwarg LT LTE Lambda Lateral Like Limit
+    LimitOptions Literal Match Mod Mul NEQ Neg Not Null NullSafeEQ NullSafeNEQ Offset Or Order Ordered Paren Pivot
+    PivotAlias PivotAny Pow PropertyEQ Qualify RangeOverlaps RawString RegexpILike RegexpLike RespectNulls Rollup
+    Select SimilarTo Slice Star Sub Subquery Summarize Table TableAlias TableSample Tuple Union UnpivotColumns
+    Values Var Where Window WindowSpec With WithinGroup Xor
+"""
+STRUCTURE = frozenset(_STRUCTURE.split())
 
 NAMES_WITHOUT_CALL: Mapping[str, str] = {
     "CurrentCatalog": "current_catalog",

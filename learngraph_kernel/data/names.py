@@ -14,8 +14,11 @@ def closest(name: str, known: Iterable[str]) -> str:
     names = sorted(known)
     if not names:
         return "none is declared"
-    folded = {item.casefold(): item for item in names}
-    near = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)
-    if near:
-        return f"did you mean {folded[near[0]]!r}?"
-    return "known: " + ", ".join(names)
+    return near(name, names) or "known: " + ", ".join(names)
+
+
+def near(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """A remedy sentence with the closest known name; None when none is near (`cutoff` is difflib's ratio)."""
+    folded = {item.casefold(): item for item in known}
+    found = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=cutoff)
+    return f"did you mean {folded[found[0]]!r}?" if found else None

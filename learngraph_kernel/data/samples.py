@@ -170,7 +170,8 @@ def _build(dataset: str, folder: Path, work: Path) -> Path:
             try:
                 connection.execute(
                     f"CREATE TABLE {table.name} AS SELECT *{table.extra} FROM read_csv(?, header = true, "
-                    f"auto_detect = false, delim = ',', quote = '\"', escape = '\"', nullstr = 'NA', columns = {types})",
+                    "auto_detect = false, delim = ',', quote = '\"', escape = '\"', nullstr = 'NA', "
+                    f"columns = {types})",
                     [str(source)],
                 )
             except duckdb.Error as error:

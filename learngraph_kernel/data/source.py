@@ -39,6 +39,12 @@ class UnknownKind(BadInput):
     code = "unknown_source_kind"
 
 
+class BadOptions(BadInput):
+    """A source was declared with options its kind does not have, or without one it needs."""
+
+    code = "bad_source_options"
+
+
 class SourceMissing(BadInput):
     """The file or folder a source names is not there."""
 
@@ -168,3 +174,21 @@ def resolve_path(config: SourceConfig, root: Path) -> Path:
             remedy="correct `path` or put the data there",
         )
     return path.resolve()
+
+
+def check_options(name: str, kind: str, options: Mapping[str, str], root: Path) -> None:
+    """Whether a source could be declared like this: its kind's keys, and a path that exists.
+
+    Raises UnknownKind, BadOptions, SourceMissing.
+    """
+    known = source_kind(kind)
+    for key in options:
+        if key not in known.keys:
+            raise BadOptions(
+                f"a {kind} source takes no --{key}",
+                remedy="it takes " + ", ".join(f"--{k}" for k in sorted(known.keys)),
+            )
+    for key in sorted(known.required - options.keys()):
+        raise BadOptions(f"a {kind} source needs --{key}")
+    if "path" in options:
+        resolve_path(SourceConfig(name, kind, options, where=str(root)), root)

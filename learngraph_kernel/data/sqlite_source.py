@@ -193,7 +193,10 @@ class SQLiteSource:
         """Nothing stays open between executions."""
 
 
-_TABLES = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY 1"
+_TABLES = (
+    "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') "
+    "AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY 1"
+)
 _COLUMNS = "SELECT name, type FROM pragma_table_info(?) ORDER BY cid"
 
 
@@ -206,7 +209,7 @@ class _Chunk:
     """
 
     kinds: frozenset[type]
-    values: Sequence[Any] | pa.Array
+    values: Any
 
     @property
     def size(self) -> int:

@@ -19,7 +19,7 @@ import tomlkit
 from tomlkit.exceptions import ParseError, TOMLKitError
 
 from learngraph_kernel.data.limits import Limits
-from learngraph_kernel.data.names import closest
+from learngraph_kernel.data.names import closest, near
 from learngraph_kernel.data.source import Source, SourceConfig, source_kind
 from learngraph_kernel.errors import BadInput
 
@@ -57,11 +57,13 @@ class Workspace:
         root: the folder; relative paths start here.
         sources: by name, in file order.
         file: the learngraph.toml, or None when there is none.
+        models: the `models` table as written; `models.config.parse_models` reads it.
     """
 
     root: Path
     sources: Mapping[str, SourceConfig]
     file: Path | None = None
+    models: Mapping[str, Any] = field(default_factory=dict)
     _open: dict[tuple[str, Path], Source] = field(default_factory=dict, compare=False, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, compare=False, repr=False)
 
@@ -127,10 +129,13 @@ def load_workspace(root: Path) -> Workspace:
     for key in document:
         if key not in SECTIONS:
             raise BadWorkspace(f"unknown key {key!r}", where=lines.of(key), remedy=closest(key, SECTIONS))
-    tables = document.unwrap().get("sources", {})
-    if not isinstance(tables, dict):
-        raise BadWorkspace("`sources` must be a table", where=lines.of("sources"), remedy="write [sources.NAME]")
-    return Workspace(root.absolute(), {name: _source(name, table, lines) for name, table in tables.items()}, file)
+    body = document.unwrap()
+    tables, models = body.get("sources", {}), body.get("models", {})
+    for key, table in (("sources", tables), ("models", models)):
+        if not isinstance(table, dict):
+            raise BadWorkspace(f"`{key}` must be a table", where=lines.of(key), remedy=f"write [{key}.NAME]")
+    sources = {name: _source(name, table, lines) for name, table in tables.items()}
+    return Workspace(root.absolute(), sources, file, models)
 
 
 def _parse(file: Path) -> tuple[str, tomlkit.TOMLDocument]:
@@ -190,9 +195,9 @@ def _source(name: str, table: Any, lines: _Lines) -> SourceConfig:
         raise BadWorkspace(f"source {name!r} must be a table", where=where, remedy=f"write [sources.{name}]")
     if "kind" not in table:
         for key in table:
-            near = closest(key, {"kind"})
-            if near.startswith("did you mean"):
-                raise BadWorkspace(f"unknown key {key!r}", where=lines.of("sources", name, key), remedy=near)
+            remedy = near(key, {"kind"})
+            if remedy:
+                raise BadWorkspace(f"unknown key {key!r}", where=lines.of("sources", name, key), remedy=remedy)
         raise BadWorkspace(f"source {name!r} has no `kind`", where=where, remedy='e.g. kind = "duckdb"')
     kind = source_kind(str(table["kind"]), lines.of("sources", name, "kind"))
     for key, value in table.items():
@@ -232,7 +237,7 @@ def add_source(root: Path, name: str, kind: str, options: Mapping[str, str]) -> 
     entry.add("kind", kind)
     for key, value in options.items():
         entry.add(key, value)
-    document["sources"][name] = entry  # type: ignore[index]
+    document["sources"][name] = entry
     text = tomlkit.dumps(document)
     config = _source(name, {"kind": kind, **options}, _Lines(file, text))
     _write(file, text)
@@ -244,7 +249,7 @@ def remove_source(root: Path, name: str) -> SourceConfig:
     config = load_workspace(root).source(name)
     file = root / FILE_NAME
     document = _parse(file)[1]
-    del document["sources"][name]  # type: ignore[union-attr]
+    del document["sources"][name]
     _write(file, tomlkit.dumps(document))
     return config
 

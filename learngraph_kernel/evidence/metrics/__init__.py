@@ -17,7 +17,7 @@ from learngraph_kernel.evidence.metrics.errors import (
     TruncatedInput,
 )
 from learngraph_kernel.evidence.metrics.evaluation import Rule, evaluate_set
-from learngraph_kernel.evidence.metrics.library import load_cards
+from learngraph_kernel.evidence.metrics.library import library_of, load_cards, read_card_texts
 from learngraph_kernel.evidence.metrics.parsing import parse_cards
 
 __all__ = [
@@ -35,6 +35,8 @@ __all__ = [
     "card_hash",
     "check_additivity",
     "evaluate_set",
+    "library_of",
     "load_cards",
     "parse_cards",
+    "read_card_texts",
 ]

@@ -161,7 +161,8 @@ class _Machine:
             raise _Trouble("domain", f"`{node.source}` raises to {exponent}, beyond ±{MAX_EXPONENT}")
         if base == 0 and exponent < 0:
             raise _Trouble("zero_division", f"`{node.source}` divides by zero")
-        return self.context.power(base, exponent)
+        # A root comes padded with zeros to 50 digits: 9 ** 0.5 is 3, not 3.000…
+        return self.context.normalize(self.context.power(base, exponent))
 
     def call(self, node: Call) -> Decimal | None:
         if node.function in ("coalesce", "if_null"):
