@@ -72,7 +72,7 @@ class CellObserver(Protocol):
     def cell_failed(self, cell: Any, index: int, error: LearnGraphError) -> None: ...
 
 
-class Executor(NotebookClient):  # type: ignore[misc]
+class Executor(NotebookClient):
     """Runs the cells of one notebook in one kernel.
 
     Args:

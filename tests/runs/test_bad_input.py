@@ -97,7 +97,9 @@ def test_a_cell_that_misbehaves_is_named_and_leaves_earlier_runs_readable(
     assert [event["type"] for event in shown["events"]][-2:] == ["cell.failed", "run.failed"]
 
 
-def test_a_cell_that_forks_leaves_no_process_behind(learngraph: Command, write_notebook: Command, workspace: Path) -> None:
+def test_a_cell_that_forks_leaves_no_process_behind(
+    learngraph: Command, write_notebook: Command, workspace: Path
+) -> None:
     path = write_notebook(
         "import os, pathlib, time\npid = os.fork()\nif pid == 0:\n    time.sleep(600)\n    os._exit(0)\n"
         "pathlib.Path('child').write_text(str(pid))"
@@ -123,7 +125,9 @@ def test_a_metric_that_refers_to_a_missing_column_names_card_and_column(
     assert "amont" in said.json["error"]["reason"] and "amount" in said.json["error"]["reason"]
 
 
-def test_a_metric_that_refers_to_itself_is_a_cycle(learngraph: Command, write_notebook: Command, workspace: Path) -> None:
+def test_a_metric_that_refers_to_itself_is_a_cycle(
+    learngraph: Command, write_notebook: Command, workspace: Path
+) -> None:
     cards = workspace / "metrics" / "shop.yaml"
     cards.write_text(cards.read_text().replace("sum(orders.amount)", "metric(revenue)"))
     path = write_notebook("import learngraph_kernel as lg", 'lg.metrics("shop", {})')

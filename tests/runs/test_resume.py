@@ -84,9 +84,7 @@ def test_a_replay_that_asks_something_else_stops_and_names_the_cell(
 def test_a_replay_that_makes_fewer_calls_has_diverged_too(
     learngraph: Command, write_notebook: Command, workspace: Path, home: Path
 ) -> None:
-    path = write_notebook(
-        IMPORT, "import os\nlg.log('a')\nif not os.path.exists('skip'): lg.log('b')", WAIT_FOR_FLAG
-    )
+    path = write_notebook(IMPORT, "import os\nlg.log('a')\nif not os.path.exists('skip'): lg.log('b')", WAIT_FOR_FLAG)
     process = start(path)
     run = wait_for_event(home, "call.completed", count=2)
     process.kill()
