@@ -64,7 +64,8 @@ class LearnGraphMagics(Magics):
 
     def _names(self) -> dict[str, Any]:
         assert self.shell is not None
-        return self.shell.user_ns
+        names: dict[str, Any] = self.shell.user_ns
+        return names
 
     def _variable(self, name: str) -> Any:
         if name not in self._names():
