@@ -66,7 +66,10 @@ def test_without_a_price_there_is_no_cost() -> None:
 def test_repairs_run_out_with_the_problems_and_the_last_text(repairs: int) -> None:
     with pytest.raises(AnswerInvalid) as caught:
         asyncio.run(ask(says("{}"), "Why?", schema=SCHEMA, max_repairs=repairs))
-    assert caught.value.details == {"problems": ["$: expected a value that keeps `required` ('cause' is a required property), got object {}"], "text": "{}"}
+    assert caught.value.details == {
+        "problems": ["$: expected a value that keeps `required` ('cause' is a required property), got object {}"],
+        "text": "{}",
+    }
     assert f"after {repairs} repair(s)" in str(caught.value)
 
 
