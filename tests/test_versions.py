@@ -31,4 +31,5 @@ def test_versions_sort_as_the_standard_says():
         "1.9.0",
         "1.10.0",
     ]
-    assert sorted(order[::-1], key=precedence) == order
+    jumbled = order[::2] + order[1::2]
+    assert sorted(jumbled, key=precedence) == order

@@ -71,7 +71,7 @@ def _cannot_open(error: duckdb.Error, path: Path | None, name: str, where: str) 
 
 def lock(connection: duckdb.DuckDBPyConnection) -> None:
     """Close every door and lock the settings; nothing on this connection can open them again."""
-    connection.execute("SET TimeZone = 'UTC'")
+    connection.execute("SET GLOBAL TimeZone = 'UTC'")
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
 

@@ -23,6 +23,7 @@ from sqlglot.errors import ParseError, SqlglotError
 
 from learngraph_kernel.data.guard_functions import BEFORE_PARENTHESIS, FUNCTIONS, TABLE_FUNCTIONS
 from learngraph_kernel.data.guard_syntax import (
+    CATALOGUES,
     FILE_SUFFIX,
     HIDDEN_TABLE_PREFIXES,
     NAMES_WITHOUT_CALL,
@@ -98,7 +99,8 @@ class _Reading:
         tree = self._tree(body)
         root = type(tree).__name__
         if root not in ROOTS:
-            self.refuse(f"only reading statements are allowed, not {body[0].text[:40]!r}", body[0].start)
+            said = root.upper() if body[0].token_type is TokenType.WITH else repr(body[0].text[:40])
+            self.refuse(f"only reading statements are allowed, not {said}", body[0].start)
         self._check_calls(body, set(self._declared_names(tree)))
         self._check_tree(tree)
         text = self.sql[: body[-1].end + 1].lstrip()
@@ -162,6 +164,8 @@ class _Reading:
                     self.refuse("brackets are nested too deeply", token.start)
             elif kind in (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE):
                 depth -= 1
+            elif kind in (TokenType.PLACEHOLDER, TokenType.PARAMETER):
+                self.refuse("parameters are not bound here", token.start, "write the value into the statement")
             elif kind is TokenType.VAR and not _WORD.match(token.text):
                 what = "look-alike quotation mark or semicolon" if set(token.text) & set(_LOOKALIKES) else "character"
                 self.refuse(f"{what} in the name {token.text!r}", token.start, "quote such names with double quotes")
@@ -248,9 +252,7 @@ class _Reading:
         if (*schemas[-1:], name) in READABLE_SYSTEM_TABLES[self.dialect] and len(schemas) <= 1:
             return
         if SYSTEM_SCHEMAS.intersection(schemas) or name.startswith(HIDDEN_TABLE_PREFIXES):
-            self.refuse(
-                f"the system table {path!r} is not readable", place, "see information_schema.tables and .columns"
-            )
+            self.refuse(f"the system table {path!r} is not readable", place, CATALOGUES[self.dialect])
 
     def _declared_names(self, tree: exp.Expr) -> Iterator[int]:
         """Where names stand that are declared with a column list: `WITH t(a, b)`, `FROM x AS t(a, b)`."""
@@ -288,7 +290,8 @@ def _ancestors(node: exp.Expr) -> Iterator[exp.Expr]:
 
 def _first_line(error: Exception) -> str:
     text = re.sub(r"\x1b\[[0-9;]*m", "", str(error)).splitlines()[0]
-    return re.sub(r"\. Line \d+, Col: \d+\.?$", "", text)
+    text = re.sub(r"\. Line \d+, Col: \d+\.?$", "", text)
+    return re.sub(r" (but got|missing for) <.*", "", text)
 
 
 def _parse_offset(error: ParseError, sql: str) -> int:

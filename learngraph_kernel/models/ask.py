@@ -14,10 +14,12 @@ from decimal import Decimal
 from typing import Any
 
 from learngraph_kernel.canonical import encode_value, sha256_hex
-from learngraph_kernel.models.errors import AnswerInvalid, ModelEmptyAnswer, ModelMisconfigured
+from learngraph_kernel.models.errors import AnswerInvalid, ModelEmptyAnswer
 from learngraph_kernel.models.events import Cost, Usage
 from learngraph_kernel.models.messages import Message, system, user
 from learngraph_kernel.models.port import Completion, ModelAdapter, Pacing, complete, request_for
+from learngraph_kernel.schemas import check_schema
+from learngraph_kernel.schemas import violations as schema_violations
 
 MOST_ERRORS = 10
 
@@ -86,7 +88,7 @@ async def ask(
         question: in the asker's words.
         context: pieces of material: text, or anything `canonical.encode_value` takes; a mapping of just `title` and
             `text` is a titled document.
-        schema: JSON Schema (2020-12 unless it says otherwise) the answer must fit; formats are not checked.
+        schema: JSON Schema (2020-12 unless it says otherwise) the answer must fit.
         max_repairs: how often an answer that does not fit goes back.
         pacing: clock and chance, for tests.
 
@@ -94,17 +96,18 @@ async def ask(
         AnswerInvalid: no fitting answer; `details` hold the problems and the last text.
         ModelEmptyAnswer: it completed without any text.
         ModelError: the model failed.
-        ModelMisconfigured: `schema` is not a JSON Schema.
+        SchemaInvalid: `schema` is not a JSON Schema, or refers to something outside itself; nothing is ever fetched.
     """
-    validator = None if schema is None else _validator(schema)
+    if schema is not None:
+        check_schema(schema, where="schema of the question")
     messages = [system(_SYSTEM if schema is None else f"{_SYSTEM}\n\n{_SCHEMA}{_json(schema)}")]
     messages.append(user("\n\n".join([*map(_document, context, range(1, len(context) + 1)), question])))
     talk = _Talk(adapter, messages, schema, pacing)
     for _ in range(max_repairs + 1):
         text = await talk.say()
-        if validator is None:
+        if schema is None:
             return talk.answer(text, None)
-        value, problems = _check(text, validator)
+        value, problems = _check(text, schema)
         if not problems:
             return talk.answer(text, value)
         talk.messages.append(user(_REPAIR_JSON.format(problems=_lines(problems))))
@@ -208,37 +211,13 @@ def _lines(problems: Sequence[str]) -> str:
     return "\n".join([*shown, *([f"- and {more} more"] if more > 0 else [])])
 
 
-def _validator(schema: Mapping[str, Any]) -> Any:
-    """A validator without format checks and without a network: a remote `$ref` is an error, not a download."""
-    import jsonschema
-    import referencing.jsonschema
-
-    kind = jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator)
-    try:
-        kind.check_schema(dict(schema))
-    except jsonschema.SchemaError as error:
-        place = "/".join(map(str, error.absolute_path))
-        raise ModelMisconfigured(
-            f"not a JSON Schema: {error.message}", where=f"schema /{place}", remedy="correct the schema"
-        ) from error
-    return kind(dict(schema), registry=referencing.jsonschema.EMPTY_REGISTRY)
-
-
-def _check(text: str, validator: Any) -> tuple[Any, list[str]]:
+def _check(text: str, schema: Mapping[str, Any]) -> tuple[Any, list[str]]:
     """The JSON value of an answer and its problems, each with its place."""
-    import referencing.exceptions
-
     try:
         value = json.loads(_unfenced(text), parse_constant=_no_constant)
     except ValueError as error:
         return None, [f"it is not one JSON value: {error}"]
-    try:
-        errors = sorted(validator.iter_errors(value), key=lambda error: [str(part) for part in error.absolute_path])
-    except referencing.exceptions.Unresolvable as error:
-        raise ModelMisconfigured(
-            f"a reference cannot be resolved: {error.ref}", where="schema", remedy="put what it names under $defs"
-        ) from error
-    return value, [f"at /{'/'.join(map(str, error.absolute_path))}: {error.message}" for error in errors]
+    return value, [str(violation) for violation in schema_violations(value, schema)]
 
 
 def _no_constant(name: str) -> Any:

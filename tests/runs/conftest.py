@@ -1,10 +1,8 @@
-"""What the tests of runs share: a store with two sealed runs, their exported files, and papermill."""
+"""What the tests of runs share: a store with two sealed runs, their exported files."""
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterator
-from types import ModuleType
 
 import pytest
 from sample_run import ACTOR, OTHER_RUN, RUN, SIGNER, record_run
@@ -41,14 +39,3 @@ def pristine(sealed_store: Store, tmp_path_factory: pytest.TempPathFactory) -> d
 @pytest.fixture
 def sealed_parts(sealed_store: Store) -> RunParts:
     return parts_of_run(sealed_store, RUN)
-
-
-@pytest.fixture
-def papermill() -> ModuleType:
-    """papermill itself. It loads every registered engine, ours among them, when it is imported."""
-    try:
-        return importlib.import_module("papermill")
-    except ModuleNotFoundError as missing:
-        if missing.name != "learngraph_kernel.runs.papermill_engine":
-            raise
-        pytest.skip("our papermill engine is registered but not in this tree")

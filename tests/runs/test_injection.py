@@ -31,7 +31,7 @@ def notebook(*tags, **metadata):
     ("tags", "place"),
     [(("", "parameters", ""), 2), (("", ""), 0), (("parameters", "", "injected-parameters"), 2), ((), 0)],
 )
-def test_the_cell_goes_where_papermill_puts_it(papermill, tags, place):
+def test_the_cell_goes_where_papermill_puts_it(tags, place):
     from papermill.parameterize import parameterize_notebook
 
     nb = notebook(*tags, kernelspec={"name": "python3", "language": "python", "display_name": "p"})
@@ -84,12 +84,12 @@ def test_cells_of_an_older_nbformat_get_ids_that_do_not_change():
     nbformat.validate(one)
 
 
-def test_another_language_is_written_by_papermill(papermill):
+def test_another_language_is_written_by_papermill():
     nb = notebook(kernelspec={"name": "ir", "language": "R", "display_name": "R"})
     assert inject(nb, {"week": "x", "ok": True}).cells[0].source == '# Parameters\nweek = "x"\nok = TRUE\n'
 
 
-def test_a_language_nobody_can_write_is_an_error(papermill):
+def test_a_language_nobody_can_write_is_an_error():
     nb = notebook(kernelspec={"name": "brainy", "language": "brainy", "display_name": "b"})
     with pytest.raises(ParameterError, match="brainy"):
         inject(nb, {"week": "x"})

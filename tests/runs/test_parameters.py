@@ -126,7 +126,7 @@ def test_text_that_would_lose_something_is_refused(kind, text):
     ("text", "value"),
     [("True", True), ("False", False), ("None", None), ("07", 7), ("1.5", 1.5), ("1e3", 1000.0), ("true", "true")],
 )
-def test_undeclared_text_is_read_as_papermill_reads_it(papermill, text, value):
+def test_undeclared_text_is_read_as_papermill_reads_it(text, value):
     from papermill.cli import _resolve_type
 
     assert resolve_text(text) == value == _resolve_type(text)

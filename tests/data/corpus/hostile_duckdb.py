@@ -312,6 +312,21 @@ SYSTEM = [
 ]
 
 TRICKS = [
+    "select * from orders, lateral glob('/*')",
+    "select * from orders join lateral glob('/*') on true",
+    "select * from orders left join glob('/*') on true",
+    "select * from (glob('/*'))",
+    "from glob ('/*')",
+    "from main.glob('/*')",
+    "from \"glob\"('/*')",
+    "select glob('/*')",
+    "select * from orders where id in glob('/*')",
+    "select * from orders where id = any (from glob('/*'))",
+    "select * from lateral (from glob('/*'))",
+    "select * from unnest(glob('/*'))",
+    "from orders semi join glob('/*') on true",
+    "from orders, glob('/*') as g(file)",
+    "from (values (1)) positional join glob('/*')",
     "select 1; select 2",
     "select 1; drop table orders",
     "select 1;; select 2",

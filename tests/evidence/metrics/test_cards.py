@@ -10,8 +10,10 @@ from learngraph_kernel.evidence.metrics import (
     CardLibrary,
     card_hash,
     check_additivity,
+    library_of,
     load_cards,
     parse_cards,
+    read_card_texts,
 )
 from learngraph_kernel.evidence.metrics.bindings import (
     CellBinding,
@@ -262,6 +264,16 @@ def test_a_folder_of_cards_is_read_in_order_of_names(tmp_path):
     assert list(load_cards(tmp_path).sets) == ["b", "flights_weekly"]
 
 
+def test_recorded_texts_give_the_same_library_after_the_files_changed(tmp_path):
+    folder = tmp_path / "metrics"
+    folder.mkdir()
+    (folder / "weekly.yaml").write_text(f"metrics:\n{card()}")
+    before, texts = load_cards(folder), read_card_texts(folder)
+    (folder / "weekly.yaml").write_text("metrics: []")
+    assert list(texts) == ["metrics/weekly.yaml"]
+    assert library_of(texts) == before
+
+
 def test_no_folder_is_no_cards(tmp_path):
     assert load_cards(tmp_path / "metrics").sets == {}
 
@@ -269,7 +281,7 @@ def test_no_folder_is_no_cards(tmp_path):
 def test_one_set_in_two_files_is_refused(tmp_path):
     for name in ("a.yaml", "b.yaml"):
         (tmp_path / name).write_text(f"set: s\nmetrics:\n{card()}")
-    with pytest.raises(CardError, match=r"b\.yaml: the set 's' is already defined in a\.yaml"):
+    with pytest.raises(CardError, match=r"b\.yaml: the set 's' is already defined in .*a\.yaml"):
         load_cards(tmp_path)
 
 
