@@ -28,13 +28,13 @@ format: setup ## let ruff put the code in order
 
 lab: setup ## JupyterLab with the demo workspace
 	@$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) \
-	  --ServerApp.root_dir=$(CURDIR) --LabApp.default_url=/lab/tree/notebooks/flights_weekly.ipynb
+	  --ServerApp.root_dir=$(CURDIR)/notebooks --LabApp.default_url=/lab/tree/flights_weekly.ipynb
 
 bench: setup ## every benchmark, one after the other
 	@set -e; for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script; done
 
 doctor: setup ## every component, its state, and the remedy for what fails
-	@$(BIN)/learngraph doctor
+	@$(BIN)/learngraph doctor --workspace notebooks
 
 lock: setup ## resolve requirements.lock anew from pyproject.toml (the only step that uses uv)
 	@test -x .venv/lock/bin/uv || $(BIN)/python -m venv .venv/lock
