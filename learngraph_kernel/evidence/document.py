@@ -7,7 +7,7 @@ run and no time, so the same notebook over the same data yields the same bytes. 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from learngraph_kernel.canonical import canonical_json, sha256_hex
@@ -23,7 +23,7 @@ from learngraph_kernel.evidence.citations import parse_citations
 from learngraph_kernel.evidence.openings import Opening
 from learngraph_kernel.evidence.resolve import resolve
 from learngraph_kernel.evidence.values import Book
-from learngraph_kernel.evidence.violations import Violation
+from learngraph_kernel.evidence.violations import Reason, Violation
 
 FORMAT = "learngraph-report-v1"
 LONGEST_SOURCE = 2_000_000  # characters; a report of this size would be a 1,000-page book
@@ -72,7 +72,9 @@ class ReportDocument:
         citations: in text order.
         violations: in text order.
         tier: set by issuance; None until then and for exploratory runs.
-        missing: what the tier says is missing.
+        missing: required metrics without a value.
+        formal: whether it was built in a formal run.
+        reasons: what keeps the tier down, worst first.
     """
 
     language: str
@@ -82,7 +84,7 @@ class ReportDocument:
     tier: Tier | None = None
     missing: tuple[str, ...] = ()
     formal: bool = False
-    reasons: tuple[str, ...] = field(default=())
+    reasons: tuple[Reason, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """The document as stored; contains only JSON values."""
@@ -95,7 +97,7 @@ class ReportDocument:
             "formal": self.formal,
             "tier": self.tier,
             "missing": list(self.missing),
-            "reasons": list(self.reasons),
+            "reasons": [reason.as_json() for reason in self.reasons],
         }
 
     @classmethod
@@ -111,7 +113,7 @@ class ReportDocument:
             tier=body["tier"],
             missing=tuple(body["missing"]),
             formal=body.get("formal", False),
-            reasons=tuple(body.get("reasons", ())),
+            reasons=tuple(Reason(**item) for item in body.get("reasons", ())),
         )
 
     def to_bytes(self) -> bytes:
@@ -123,7 +125,7 @@ class ReportDocument:
         """The document's hash."""
         return sha256_hex(self.to_bytes())
 
-    def issued(self, tier: Tier | None, missing: Sequence[str] = (), reasons: Sequence[str] = ()) -> ReportDocument:
+    def issued(self, tier: Tier | None, missing: Sequence[str] = (), reasons: Sequence[Reason] = ()) -> ReportDocument:
         """The same document with the outcome of issuance."""
         return replace(self, tier=tier, missing=tuple(missing), reasons=tuple(reasons))
 

@@ -25,7 +25,7 @@ from learngraph_kernel.evidence.display import as_number
 from learngraph_kernel.evidence.document import ReportDocument, Tier
 from learngraph_kernel.evidence.openings import lineage, split_ref
 from learngraph_kernel.evidence.values import Book, MetricResult
-from learngraph_kernel.evidence.violations import Violation, nearest
+from learngraph_kernel.evidence.violations import Reason, Violation, nearest
 
 MOST_CELLS_SEARCHED = 20_000  # of small snapshots, when a number of the result is looked for
 
@@ -78,19 +78,6 @@ class Contract:
 
 
 @dataclass(frozen=True, slots=True)
-class Reason:
-    """Why a tier is not formal: a stable code, a sentence, and the thing it is about."""
-
-    code: str
-    message: str
-    about: str
-
-    def as_json(self) -> dict[str, str]:
-        """JSON form."""
-        return {"code": self.code, "message": self.message, "about": self.about}
-
-
-@dataclass(frozen=True, slots=True)
 class Issuance:
     """The outcome.
 
@@ -108,7 +95,7 @@ class Issuance:
 
     def apply(self, document: ReportDocument) -> ReportDocument:
         """The document as issued: the outcome stands in it and on it."""
-        return document.issued(self.tier, self.missing, [reason.message for reason in self.reasons])
+        return document.issued(self.tier, self.missing, self.reasons)
 
 
 _NO_VIOLATIONS_GIVEN: tuple[Violation, ...] = ()

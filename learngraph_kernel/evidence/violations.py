@@ -73,6 +73,19 @@ class Violation:
         return cls(body["code"], body["message"], body["start"], body["end"], body["text"], body["suggestion"])
 
 
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a report is not issued as formal: a stable code, a sentence, and the thing it is about (`m:gmv`, `Q1`)."""
+
+    code: str
+    message: str
+    about: str
+
+    def as_json(self) -> dict[str, str]:
+        """JSON form."""
+        return {"code": self.code, "message": self.message, "about": self.about}
+
+
 def nearest(name: str, known: Iterable[str], *, count: int = 3) -> list[str]:
     """The known names most like `name`, best first; ties in alphabetical order, so that the answer never varies."""
     wanted = name[:LONGEST_NAME].casefold()

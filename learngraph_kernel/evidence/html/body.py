@@ -11,6 +11,7 @@ from learngraph_kernel.evidence.html import escape
 from learngraph_kernel.evidence.html.markdown import marked_violations, render_body
 from learngraph_kernel.evidence.html.panel import Setting, numeric_columns, panel
 from learngraph_kernel.evidence.openings import CONTEXT_ROWS, Opening
+from learngraph_kernel.evidence.violations import Reason
 
 MOST_FULL_CELLS = (
     400  # table cells of one report whose panel shows the rows around them; the rest shows value and query
@@ -29,12 +30,9 @@ def tier_banner(document: ReportDocument, setting: Setting) -> str:
     tier = document.tier or "exploratory"
     name = f"<span{dress('tier')}>{escape.text(words(f'tier.{tier}'))}</span>"
     parts = [f"{name}{escape.text(words(f'tier.{tier}.text'))}"]
-    reasons = list(document.reasons) if tier != "formal" else []
-    reasons += [words("missing.metric", name=name) for name in document.missing if not _named(name, reasons)]
+    reasons = [reason for reason in document.reasons if f"reason.{reason.code}" in words]
     if reasons:
-        parts.append(
-            "<ul>" + "".join(f"<li>{escape.text(reason, limit=600)}</li>" for reason in reasons[:50]) + "</ul>"
-        )
+        parts.append("<ul>" + "".join(_reason(reason, document, setting) for reason in reasons[:50]) + "</ul>")
     marks = len(marked_violations(document))
     if marks:
         text = words("tier.findings.one") if marks == 1 else words("tier.findings", n=marks)
@@ -150,5 +148,13 @@ class _Body:
         }
 
 
-def _named(name: str, reasons: list[str]) -> bool:
-    return any(name in reason for reason in reasons)
+def _reason(reason: Reason, document: ReportDocument, setting: Setting) -> str:
+    """In the reader's language what is missing, then the recorded sentence."""
+    titles = {str(item.opening["ref"]): str(item.opening["title"]) for item in document.citations if _is_metric(item)}
+    about = titles.get(reason.about, reason.about)
+    said = escape.text(setting.words(f"reason.{reason.code}", about=about), limit=200)
+    return f"<li>{said} <span{setting.dress('quiet')}>— {escape.text(reason.message, limit=600)}</span></li>"
+
+
+def _is_metric(citation: ResolvedCitation) -> bool:
+    return citation.kind == "metric" and citation.opening is not None

@@ -26,7 +26,9 @@ _ACCENT = "#0f8a7e"
 STYLES: Mapping[str, str] = {
     "report": "max-width: 46em; line-height: 1.6",
     "para": "margin: 0.6em 0",
-    "number": "display: inline",
+    "number": "display: inline-block; vertical-align: top; max-width: 100%",
+    "words": "display: inline-block; vertical-align: top; max-width: 100%",
+    "cell": "display: inline-block; vertical-align: top; max-width: 100%",
     "summary": f"display: inline; cursor: pointer; white-space: nowrap; border-bottom: 1px dotted {_ACCENT}",
     "panel": f"margin: 0.5em 0 0.9em 0; padding: 0.7em 0.9em; border: 1px solid {_RULE}; border-left: 3px solid {_ACCENT}; "
     f"border-radius: 4px; background-color: {_FAINT}; font-size: 0.9em; line-height: 1.45; white-space: normal; font-weight: 400",

@@ -144,7 +144,7 @@ def report_text(document: ReportDocument) -> str:
             pieces.append(citation.display)
     pieces.append(document.source[position:])
     tier = words(f"tier.{document.tier or 'exploratory'}")
-    lines = [f"[{tier}]", *(f"- {reason}" for reason in document.reasons), "".join(pieces).strip()]
+    lines = [f"[{tier}]", *(f"- {reason.message}" for reason in document.reasons), "".join(pieces).strip()]
     lines += [f"[{words('no_evidence')}: {item.text}]" for item in document.violations if item.blocking]
     return safe_text("\n".join(lines), limit=500_000)
 

@@ -51,7 +51,7 @@ def panel(opening: Opening | None, shown: str, setting: Setting) -> str:
     elif opening["kind"] == "name":
         names = ", ".join(opening["columns"])
         parts.append(_section(setting.words("columns"), setting) + f"<div{dress('code')}>{escape.text(names)}</div>")
-    parts += [cells(window, setting) for window in opening.get("cells", [])[:MOST_WINDOWS]]
+    parts += [cells(window, setting) for window in _merged(opening.get("cells", []))[:MOST_WINDOWS]]
     parts += [statement(query, setting) for query in opening.get("queries", [])]
     parts.append(_foot(setting))
     return f"<div{dress('panel')}>{''.join(parts)}</div>"
@@ -71,6 +71,16 @@ def cells(window: dict[str, Any], setting: Setting) -> str:
     body = "".join(_row(window, number, row, numeric, setting) for number, row in enumerate(window["rows"]))
     table = f"<table{dress('table')}><thead><tr><th{dress('th')}></th>{heads}</tr></thead><tbody>{body}</tbody></table>"
     return _section(caption, setting) + f"<div{dress('scroll')}>{table}</div>"
+
+
+def _merged(windows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Windows on the same rows as one, with everything that was read highlighted (`read`: pairs of row and column)."""
+    merged: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for window in windows:
+        key = (window["snapshot"], window["first_row"], len(window["rows"]), *window["columns"])
+        shown = merged.setdefault(key, {**window, "read": set()})
+        shown["read"].add((window["row"], window["column"]))
+    return list(merged.values())
 
 
 def statement(query: dict[str, Any], setting: Setting) -> str:
@@ -194,14 +204,8 @@ def _row(window: dict[str, Any], offset: int, row: Sequence[Any], numeric: set[i
     number = window["first_row"] + offset
     cells_html = []
     for index, (name, value) in enumerate(zip(window["columns"], row, strict=True)):
-        is_column = name == window["column"]
-        kind = (
-            "cited"
-            if is_column and number == window["row"]
-            else "column"
-            if is_column and window["row"] is None
-            else "td"
-        )
+        whole, single = (None, name) in window["read"], (number, name) in window["read"]
+        kind = "cited" if single else "column" if whole else "td"
         role = kind + ("-number" if index in numeric else "")
         ref = f"{window['snapshot']}.r{number}.{name}"
         cells_html.append(
@@ -214,8 +218,9 @@ def _span(window: dict[str, Any], words: Words) -> str:
     count, first, shown = window["row_count"], window["first_row"], len(window["rows"])
     if shown == 0:
         return words("rows.none")
-    if window["row"] is None:
-        return words("column_whole", column=window["column"], count=f"{count:,}", shown=shown)
+    whole = [column for row, column in sorted(window["read"], key=str) if row is None]
+    if whole:
+        return words("column_whole", column=", ".join(whole), count=f"{count:,}", shown=shown)
     if shown == 1:
         return words("row", first=f"r{first}", count=f"{count:,}")
     return words("rows", first=f"r{first}", last=f"r{first + shown - 1}", count=f"{count:,}")

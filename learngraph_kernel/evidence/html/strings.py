@@ -14,7 +14,14 @@ ENGLISH: dict[str, str] = {
     "tier.exploratory.text": "Not issued under a contract. Every cited number opens; what has no evidence is marked.",
     "tier.findings": "{n} places without evidence are marked in the text.",
     "tier.findings.one": "One place without evidence is marked in the text.",
-    "missing.metric": "no value for {name}",
+    "reason.missing_metric": "{about} has no value",
+    "reason.incomparable_metric": "{about} cannot be compared: its definition has changed",
+    "reason.required_rows": "{about} has too few rows",
+    "reason.no_report": "the report is missing",
+    "reason.untraced_input": "{about} rests on something that is not in this run",
+    "reason.truncated_snapshot": "{about} was cut off by a limit",
+    "reason.output_schema": "{about} does not match its schema",
+    "reason.uncited_output": "{about} is no value of this run",
     "no_evidence": "no evidence",
     "open": "open the evidence for {value}",
     "value": "Value",
@@ -63,10 +70,10 @@ ENGLISH: dict[str, str] = {
     "figures": "Figures",
     "unresolved": "This citation could not be resolved",
     "reference": "Reference",
-    "finished": "finished",
-    "isolation": "isolation",
-    "notebook": "notebook",
-    "by": "by",
+    "finished": "Finished",
+    "isolation": "Isolation",
+    "notebook": "Notebook",
+    "by": "By",
     "howto": "Select any underlined number to open its evidence.",
     "state": "State",
     "metric": "Metric",
@@ -84,7 +91,14 @@ CHINESE: dict[str, str] = {
     "tier.exploratory.text": "未按合约签发。凡有引用的数字均可展开；无证据之处已标出。",
     "tier.findings": "文中标出 {n} 处无证据。",
     "tier.findings.one": "文中标出一处无证据。",
-    "missing.metric": "{name} 没有数值",
+    "reason.missing_metric": "{about} 没有数值",
+    "reason.incomparable_metric": "{about} 定义已变，不可比较",
+    "reason.required_rows": "{about} 行数不足",
+    "reason.no_report": "缺少报告",
+    "reason.untraced_input": "{about} 依赖本次运行之外的内容",
+    "reason.truncated_snapshot": "{about} 因达到上限被截断",
+    "reason.output_schema": "{about} 不符合其结构约定",
+    "reason.uncited_output": "{about} 不是本次运行中的数值",
     "no_evidence": "无证据",
     "open": "展开 {value} 的证据",
     "value": "数值",
@@ -149,6 +163,9 @@ class Words:
     def __init__(self, language: str) -> None:
         self.language = "zh" if language.lower().startswith("zh") else "en"
         self._table = CHINESE if self.language == "zh" else ENGLISH
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._table
 
     def __call__(self, key: str, **values: object) -> str:
         return self._table[key].format(**values)

@@ -21,7 +21,9 @@ from learngraph_kernel.evidence.values import (
 class ListSnapshot:
     """A snapshot whose rows are a list."""
 
-    def __init__(self, ref: str, columns: Sequence[tuple[str, str]], rows: Sequence[tuple[Value, ...]], **info: Any) -> None:
+    def __init__(
+        self, ref: str, columns: Sequence[tuple[str, str]], rows: Sequence[tuple[Value, ...]], **info: Any
+    ) -> None:
         self._rows = list(rows)
         self._names = [name for name, _ in columns]
         self.info = SnapshotInfo(
@@ -85,19 +87,35 @@ def book(**changes: Any) -> Book:
     """The run's book; keyword arguments replace its parts."""
     week = ListSnapshot(
         "Q1",
-        [("flights", "int64"), ("on_time", "int64"), ("flown", "int64"), ("mean_delay", "double"), ("revenue", "decimal128(18, 2)")],
+        [
+            ("flights", "int64"),
+            ("on_time", "int64"),
+            ("flown", "int64"),
+            ("mean_delay", "double"),
+            ("revenue", "decimal128(18, 2)"),
+        ],
         [(1903, 1488, 1811, 6.42, Decimal("1234567.80"))],
         sql=WEEK_SQL,
     )
     carriers = ListSnapshot(
         "Q2",
         [("carrier", "string"), ("flights", "int64"), ("on_time_share", "double")],
-        [("B6", 780, 79.1), ("DL", 391, 85.9), ("9E", 275, 74.5), ("AA", 268, 86.2), ("MQ", 139, None), ("US", 56, 88.9)],
+        [
+            ("B6", 780, 79.1),
+            ("DL", 391, 85.9),
+            ("9E", 275, 74.5),
+            ("AA", 268, 86.2),
+            ("MQ", 139, None),
+            ("US", 56, 88.9),
+        ],
         sql=CARRIER_SQL,
     )
     parts: dict[str, Any] = {
         "run_id": "r_01JAZ3Q4W9V7K2M5X8N6T0P1RB",
-        "inputs": {"week": InputRecord("week", "2013-W07", "Week"), "airport": InputRecord("airport", "JFK", "Airport")},
+        "inputs": {
+            "week": InputRecord("week", "2013-W07", "Week"),
+            "airport": InputRecord("airport", "JFK", "Airport"),
+        },
         "snapshots": {"Q1": week, "Q2": carriers},
         "metrics": {item.name: item for item in _metrics()},
         "passages": {
