@@ -14,8 +14,11 @@ setup: ## prepare .venv (does nothing when it is up to date)
 demo: setup ## run the flights workflow; print report, tier, seal and the line that verifies it
 	@$(BIN)/python .ci/demo.py
 
-test: lint ## lint, then the whole test suite; skips are listed before the closing line
-	@env -u LEARNGRAPH_HOME $(BIN)/python -m pytest -n 2 -ra
+test: setup ## lint and the whole test suite; skips are listed before the closing line
+	@$(MAKE) --no-print-directory lint; lint=$$?; \
+	env -u LEARNGRAPH_HOME $(BIN)/python -m pytest -n 2 -ra; tests=$$?; \
+	[ $$lint -eq 0 ] || echo "make test: lint failed, see above the tests" >&2; \
+	exit $$((tests ? tests : lint))
 
 lint: setup ## ruff and mypy
 	@$(BIN)/ruff check .
