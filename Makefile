@@ -4,6 +4,7 @@
 
 export LEARNGRAPH_HOME ?= $(CURDIR)/.learngraph
 BIN := .venv/bin
+LINT := $(BIN)/ruff check . && $(BIN)/ruff format --check --quiet . && $(BIN)/mypy
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -15,15 +16,13 @@ demo: setup ## run the flights workflow; print report, tier, seal and the line t
 	@$(BIN)/python .ci/demo.py
 
 test: setup ## lint and the whole test suite; skips are listed before the closing line
-	@$(MAKE) --no-print-directory lint; lint=$$?; \
+	@$(LINT); lint=$$?; \
 	env -u LEARNGRAPH_HOME $(BIN)/python -m pytest -n 2 -ra; tests=$$?; \
 	[ $$lint -eq 0 ] || echo "make test: lint failed, see above the tests" >&2; \
 	exit $$((tests ? tests : lint))
 
 lint: setup ## ruff and mypy
-	@$(BIN)/ruff check .
-	@$(BIN)/ruff format --check --quiet .
-	@$(BIN)/mypy
+	@$(LINT)
 
 format: setup ## let ruff put the code in order
 	@$(BIN)/ruff check --fix .
