@@ -57,11 +57,13 @@ class Workspace:
         root: the folder; relative paths start here.
         sources: by name, in file order.
         file: the learngraph.toml, or None when there is none.
+        models: the `models` table as written; `models.config.parse_models` reads it.
     """
 
     root: Path
     sources: Mapping[str, SourceConfig]
     file: Path | None = None
+    models: Mapping[str, Any] = field(default_factory=dict)
     _open: dict[tuple[str, Path], Source] = field(default_factory=dict, compare=False, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, compare=False, repr=False)
 
@@ -127,10 +129,13 @@ def load_workspace(root: Path) -> Workspace:
     for key in document:
         if key not in SECTIONS:
             raise BadWorkspace(f"unknown key {key!r}", where=lines.of(key), remedy=closest(key, SECTIONS))
-    tables = document.unwrap().get("sources", {})
-    if not isinstance(tables, dict):
-        raise BadWorkspace("`sources` must be a table", where=lines.of("sources"), remedy="write [sources.NAME]")
-    return Workspace(root.absolute(), {name: _source(name, table, lines) for name, table in tables.items()}, file)
+    body = document.unwrap()
+    tables, models = body.get("sources", {}), body.get("models", {})
+    for key, table in (("sources", tables), ("models", models)):
+        if not isinstance(table, dict):
+            raise BadWorkspace(f"`{key}` must be a table", where=lines.of(key), remedy=f"write [{key}.NAME]")
+    sources = {name: _source(name, table, lines) for name, table in tables.items()}
+    return Workspace(root.absolute(), sources, file, models)
 
 
 def _parse(file: Path) -> tuple[str, tomlkit.TOMLDocument]:

@@ -89,8 +89,8 @@ class UnitOfWork:
 
     def update_run(self, run_id: str, **changes: Any) -> None:
         """Changes fields of a run. Raises BadInput now (no such field or value), UnknownRun at the end."""
-        if not changes or "run_id" in changes:
-            raise BadInput("name the fields to change; the run id is not one of them")
+        if not changes:
+            raise BadInput("name the fields to change")
         self._steps.append(_UpdateRun(run_id, to_columns(changes)))
 
     def append(self, run_id: str, type: str, data: Mapping[str, Any], *, after_seal: bool = False) -> None:
