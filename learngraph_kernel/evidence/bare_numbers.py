@@ -13,7 +13,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from learngraph_kernel.evidence.citations import CellTarget, Citation, Parsed
+from learngraph_kernel.evidence.citations import SCALES, CellTarget, Citation, Parsed
 from learngraph_kernel.evidence.code_spans import touches
 from learngraph_kernel.evidence.display import as_number
 from learngraph_kernel.evidence.numerals.numeral import Numeral
@@ -28,6 +28,7 @@ _SCALE_AFTER = re.compile(
     r"(?:k|K|M|mn|mm|bn|B|tn|T|×)(?![A-Za-z])|"
     r"(?:hundred|thousand|million|billion|trillion|lakh|crore|dozen)s?\b)",
 )
+_SCALE_FORMATS = {"K": "k", "thousand": "k", "million": "M", "mn": "M", "billion": "bn", "B": "bn", "trillion": "T"}
 _PERCENT_AFTER = re.compile(
     r"[ \u00a0\u202f\u2009]?(?:[%％‰‱]|个百分点|个基点|(?:per\s?cent|percentage points?|basis points?|pp|bps?)\b)"
 )
@@ -134,10 +135,13 @@ def _altered(source: str, resolved: Resolved) -> Iterable[Violation]:
     if match := _DIGIT_AFTER.match(after):
         yield _change(source, citation.start, citation.end + match.end(), citation, "digits after it")
     elif match := _SCALE_AFTER.match(after):
-        yield _change(source, citation.start, citation.end + match.end(), citation, "a scale after it")
+        scale = _SCALE_FORMATS.get(match.group().strip(), match.group().strip())
+        better = f"{citation.markup[:-2]}|{scale}]]" if scale in SCALES and not citation.format.scale else None
+        yield _change(source, citation.start, citation.end + match.end(), citation, "a scale after it", better)
     elif (match := _PERCENT_AFTER.match(after)) and (percent or not is_cell):
         what = "its unit a second time" if percent else "a unit after it that it does not have"
-        yield _change(source, citation.start, citation.end + match.end(), citation, what)
+        better = f"{citation.markup[:-2]}|%]]" if not percent and resolved.unit is None else None
+        yield _change(source, citation.start, citation.end + match.end(), citation, what, better)
     if (match := _BEFORE.search(before)) and not _is_list_or_range(source, citation, match.group()):
         start = citation.start - len(match.group())
         yield _change(source, start, citation.end, citation, "a sign or digits before it")
@@ -156,9 +160,9 @@ def _is_list_or_range(source: str, citation: Citation, mark: str) -> bool:
     return mark != "." and bool(previous) and (previous.endswith("]]") or (previous[-1].isalpha() and mark in "-–/"))
 
 
-def _change(source: str, start: int, end: int, citation: Citation, what: str) -> Violation:
+def _change(source: str, start: int, end: int, citation: Citation, what: str, better: str | None = None) -> Violation:
     message = f"the text changes the cited number: {what}"
-    return Violation("altered_number", message, start, end, excerpt(source, start, end), citation.markup)
+    return Violation("altered_number", message, start, end, excerpt(source, start, end), better or citation.markup)
 
 
 def _bare(source: str, start: int, end: int, resolved: Sequence[Resolved], numeral: Numeral | None) -> Violation:
