@@ -76,10 +76,9 @@ def find_bare_numbers(typed: Typed, read_numerals: ReadNumerals) -> list[Violati
     read: list[tuple[int, int]] = []
     for numeral in read_numerals(source):
         read.append((numeral.start, numeral.end))
-        hidden = numeral.reason == "code" and not touches(code, numeral.start, numeral.end)
-        if not numeral.conclusion and not hidden:
-            continue
         if _within(cited, numeral) or _within(unread, numeral) or touches(code, numeral.start, numeral.end):
+            continue
+        if not numeral.conclusion and not _shown_after_all(numeral, read_numerals):
             continue
         found.append(_bare(source, numeral.start, numeral.end, typed.resolved, numeral))
     found += _foreign_digits(source, sorted([*read, *cited, *code, *unread]))
@@ -201,6 +200,20 @@ def _foreign_digits(source: str, covered: list[tuple[int, int]]) -> list[Violati
             continue
         found.append(_bare(source, match.start(), match.end(), (), None))
     return found
+
+
+def _shown_after_all(numeral: Numeral, read_numerals: ReadNumerals) -> bool:
+    """Whether the reader left out, as mark-up, something that the report shows.
+
+    The reader knows Markdown by its looks; what is code, a citation or mark-up *here* is settled by the report's own parser.
+    `[[50 %]]` is no citation, `<!-- 50 % -->` is shown as it stands, the words of a picture are shown instead of it.
+    """
+    if numeral.reason not in ("code", "citation", "markup", "link"):
+        return False
+    if numeral.reason == "link" and not numeral.text.startswith("!["):
+        return False
+    inner = numeral.text.strip("![]<>()- ")
+    return any(found.conclusion for found in read_numerals(inner))
 
 
 def _merge(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:

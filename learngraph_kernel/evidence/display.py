@@ -46,8 +46,8 @@ SUFFIXES: dict[str, tuple[str, str]] = {
 }  # fmt: skip
 
 # Controls, soft hyphen, zero-width space, directional marks, embeddings, isolates, tags, byte order mark, private use:
-# whatever is invisible and changes how the text around it reads (Unicode UAX 9, UTS 39). The joiners of emoji and Persian
-# (U+200C, U+200D) stay.
+# whatever is invisible and changes how the text around it reads (Unicode UAX 9, UTS 39). The joiners of
+# emoji and Persian (U+200C, U+200D) stay.
 _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\ue000-\uf8ff\ud800-\udfff\U000e0000-\U000e007f]"
