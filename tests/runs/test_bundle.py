@@ -198,6 +198,19 @@ def test_the_page_finds_that_another_report_is_on_show(page: Path, show: Callabl
     assert findings_in(show(page)) == ["report.html: the report on show is not the sealed report"]
 
 
+def test_a_browser_without_ed25519_says_what_it_did_not_check(page: Path, browser: Any) -> None:
+    context = browser.new_context()
+    context.add_init_script(
+        "crypto.subtle.importKey = async () => { throw new DOMException('no Ed25519', 'NotSupportedError'); };"
+    )
+    tab = context.new_page()
+    tab.goto(page.as_uri())
+    tab.wait_for_function("document.getElementById('verdict').textContent.includes('cannot check Ed25519')")
+    assert tab.locator("#verdict").get_attribute("data-state") == "unchecked"
+    assert tab.locator("tr[data-state=bad]").count() == 0
+    context.close()
+
+
 def test_the_page_finds_that_another_tier_is_on_show(page: Path, show: Callable[[Path], Any]) -> None:
     page.write_bytes(page.read_bytes().replace(b'"tier">formal<', b'"tier">golden<'))
     assert findings_in(show(page)) == ["page: the tier on show is not the sealed one, which is formal"]
