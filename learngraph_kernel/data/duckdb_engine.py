@@ -31,6 +31,8 @@ CLOSED_CONFIG: dict[str, Any] = {
     "allow_persistent_secrets": "false",
     "python_enable_replacements": "false",
     "preserve_insertion_order": "true",
+    "memory_limit": "4GiB",  # beyond it DuckDB spills to disk
+    "max_temp_directory_size": "32GiB",
 }
 READING = frozenset({"SELECT", "EXPLAIN", "MULTI", "MULTI_STATEMENT"})  # DuckDB calls a PIVOT `MULTI`
 # Types that Arrow, or Python behind it, would hand on changed.

@@ -41,6 +41,9 @@ MAX_DEPTH = 120  # nested brackets; sqlglot recurses, and no person writes this
 
 _WORD = re.compile(r"[^\W\d][\w$]*\Z")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)")
+_BLANK = re.compile(r"(?:[ \t\r\n]|--[^\n]*|/\*(?:(?!/\*|\*/).)*\*/)*", re.DOTALL)
+_TAIL = re.compile(_BLANK.pattern.replace("[ ", "[; "), re.DOTALL)
+_CLOSING = {"'": "'", '"': '"', "`": "`", "[": "]"}
 _LOOKALIKES = "‘’‚‛“”„‟′″＇＂｀；﹔；"
 _STRINGS = frozenset(
     {TokenType.STRING, TokenType.HEREDOC_STRING, TokenType.RAW_STRING, TokenType.BYTE_STRING, TokenType.NATIONAL_STRING}
@@ -147,6 +150,8 @@ class _Reading:
         self.text = self.sql[: word.start] + " " * (word.end + 1 - word.start) + self.sql[word.end + 1 :]
         tokens = self._tokens()
         if self.dialect == "sqlite" and [token.text.upper() for token in tokens[:2]] == ["QUERY", "PLAN"]:
+            stop = tokens[1].end + 1
+            self.text = " " * stop + self.text[stop:]
             tokens = tokens[2:] or self.refuse("EXPLAIN of nothing", word.start)
         if tokens[0].text.upper() in {"ANALYZE", "ANALYSE", "("}:
             self.refuse("EXPLAIN runs nothing here; its options are not allowed", tokens[0].start, "use plain EXPLAIN")
@@ -169,18 +174,21 @@ class _Reading:
             elif kind is TokenType.VAR and not _WORD.match(token.text):
                 what = "look-alike quotation mark or semicolon" if set(token.text) & set(_LOOKALIKES) else "character"
                 self.refuse(f"{what} in the name {token.text!r}", token.start, "quote such names with double quotes")
+            elif not _ends_where_it_seems(source):
+                self.refuse("a quotation that other parsers would end elsewhere", token.start)
             elif kind is TokenType.BYTE_STRING and "\\'" in source:
                 # Engines and parsers disagree on where this string ends.
                 self.refuse("\\' in an escape string", token.start, "write '' instead")
             elif kind is TokenType.HEREDOC_STRING and not source.startswith("$$"):
                 self.refuse("tagged dollar quotes are not allowed", token.start, "use $$…$$ or '…'")
-        self._check_gap(end, len(self.sql))
+        self._check_gap(end, len(self.text), _TAIL)
 
-    def _check_gap(self, start: int, stop: int) -> None:
-        """Comments are what stands between tokens; one inside another is read differently by different parsers."""
-        gap = self.sql[start:stop]
-        if gap.count("/*") > 1 and re.search(r"/\*(?:(?!\*/).)*/\*", gap, re.DOTALL):
-            self.refuse("a comment inside a comment", start + gap.index("/*"))
+    def _check_gap(self, start: int, stop: int, pattern: re.Pattern[str] = _BLANK) -> None:
+        """Between tokens stand only plain spaces and comments that every parser ends at the same place."""
+        rest = pattern.match(self.text, start, stop)
+        end = rest.end() if rest else start
+        if end < stop:
+            self.refuse("neither space nor a plain comment", end, "don't nest comments; use ordinary spaces")
 
     def _check_calls(self, tokens: Sequence[Token], declared: set[int]) -> None:
         """Every name before a parenthesis is an allowed function, a word of the grammar, or a name being declared."""
@@ -270,6 +278,15 @@ class _Reading:
             if path.lower() not in own and path not in seen:
                 seen.add(path)
                 yield path
+
+
+def _ends_where_it_seems(source: str) -> bool:
+    """Whether a quoted token closes with its own quote and holds that quote only doubled."""
+    closing = _CLOSING.get(source[0])
+    if closing is None or len(source) == 1:
+        return True  # not quoted: a word, a number, an operator, an opening bracket
+    inner = source[1:-1]
+    return source[-1] == closing and closing not in (inner if closing == "]" else inner.replace(closing * 2, ""))
 
 
 def _offset(node: exp.Expr) -> int:

@@ -10,10 +10,10 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from learngraph_kernel.data.source import SourceConfig
-from learngraph_kernel.data.sqlite_source import SQLiteKind, SQLiteSource
 from learngraph_kernel.data.duckdb_engine import DuckDBSource
 from learngraph_kernel.data.duckdb_source import DuckDBKind
+from learngraph_kernel.data.source import SourceConfig
+from learngraph_kernel.data.sqlite_source import SQLiteKind, SQLiteSource
 from learngraph_kernel.store.artifacts import ArtifactStore
 
 CORPUS = Path(__file__).parent / "corpus"

@@ -101,8 +101,9 @@ def test_kind_and_tables_are_reported(sql: str, kind: str, tables: tuple[str, ..
     assert (statement.kind, statement.tables) == (kind, tables)
 
 
-def test_the_statement_is_handed_on_as_written_without_its_semicolon() -> None:
-    assert guard("  select  1 -- one\n ;", "duckdb").sql == "select  1"
+@pytest.mark.parametrize("sql", ["  select  1 -- one\n ;", "select  1;", "select  1 ;; -- done", "select  1 /* x */"])
+def test_the_statement_is_handed_on_as_written_without_what_follows_it(sql: str) -> None:
+    assert guard(sql, "duckdb").sql == "select  1"
 
 
 def test_the_hash_depends_on_text_and_dialect() -> None:

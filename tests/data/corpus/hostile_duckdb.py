@@ -312,6 +312,14 @@ SYSTEM = [
 ]
 
 TRICKS = [
+    "select {# ' #} 1 {# ' #}",
+    "select 1 {# from read_text('x') #}",
+    "select {% raw %} 1",
+    "select\u00a0* from orders",
+    "select\u3000* from orders",
+    "select 1 /* a */ /* b /* c */ d */",
+    "select U&\"\\0072ead_csv\"('x')",
+    'from U&"data.csv"',
     "select * from orders, lateral glob('/*')",
     "select * from orders join lateral glob('/*') on true",
     "select * from orders left join glob('/*') on true",
