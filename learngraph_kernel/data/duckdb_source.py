@@ -11,9 +11,6 @@ from learngraph_kernel.data.source import SourceConfig, resolve_path
 class DuckDBKind:
     """`kind = "duckdb"  path = "data/sales.duckdb"`."""
 
-    keys = frozenset({"path"})
-    required = frozenset({"path"})
-
     def open(self, config: SourceConfig, root: Path, home: Path) -> DuckDBSource:
         path = resolve_path(config, root)
         connection = connect(path, config.name, config.where, home)
