@@ -26,5 +26,6 @@ from __future__ import annotations
 
 from learngraph_kernel.evidence.numerals.numeral import Direction, Numeral
 from learngraph_kernel.evidence.numerals.reader import read_numerals
+from learngraph_kernel.evidence.numerals.render import NotRenderable, render
 
-__all__ = ["Direction", "Numeral", "read_numerals"]
+__all__ = ["Direction", "NotRenderable", "Numeral", "read_numerals", "render"]

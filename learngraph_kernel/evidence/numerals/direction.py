@@ -30,19 +30,23 @@ _AFTER: dict[str, Direction] = {**_NOUNS, "higher": "up", "more": "up", "above":
 _BARE_AFTER = frozenset("increase decrease decline growth reduction higher more above lower fewer less below up down gain drop".split())
 _ADVERBS = frozenset(
     "year-on-year year-over-year yoy week-on-week week-over-week wow month-on-month month-over-month mom quarter-on-quarter qoq y/y q/q m/m w/w annual annually yearly weekly monthly quarterly further again "
-    "even only just still another additional some by about around roughly approximately nearly almost over under at least most than more less an a the modest sharp slight steep sequential like-for-like organic net year on week month quarter over "
-    "compound average mere whopping respective full up-to to-date in total estimated well above below as much many point points percentage daily steady large small big strong significant cumulative real nominal".split()
+    "even only just still another additional some by about around roughly approximately nearly almost over than more less an a the modest sharp slight steep sequential like-for-like organic net year on week month quarter over "
+    "compound average mere whopping respective full up-to to-date in total estimated well as much many point points percentage daily steady large small big strong significant cumulative real nominal".split()
 )
 _COPULAS = frozenset("was is were are of at reached averaged hit came stood totalled rate being be".split())
 _STOPS = frozenset("to from in at on for during across since until within among with into versus vs between per".split())
+_FOLLOWING = re.compile(
+    r"(?:[ \n-]++(?:of )?(?:" + "|".join(sorted(map(re.escape, _ADVERBS - {"more", "less", "by", "than"}), key=len, reverse=True)) + r")\b)*[ \n-]++([A-Za-z]+)\b",
+    re.IGNORECASE,
+)
 _BREAK = re.compile(r"[.;:!?,，。；：！？\n()]")
 _TOKEN = re.compile(r"[A-Za-z][A-Za-z/'-]*")
 
 _UP_HAN = (
-    "增长率 增长额 增长 上升 提高 增加 上涨 提升 攀升 上调 增幅 涨幅 升幅 增速 增量 上行 走高 扩大 反弹 回升 上浮 多出 高出 跃升 飙升 拉升 走强 新增 净增 激增 递增 大增 大涨 微涨 微增 猛增 暴涨 跳涨 升值 增收 增 升 涨 提前".split()
+    "增长率 增长额 增长 上升 提高 增加 上涨 提升 攀升 上调 增幅 涨幅 升幅 增速 增量 上行 走高 扩大 反弹 回升 上浮 多出 高出 跃升 飙升 拉升 走强 新增 净增 激增 递增 大增 大涨 微涨 微增 猛增 暴涨 跳涨 升值 增收 多增 增 升 涨 提前".split()
 )
 _DOWN_HAN = (
-    "下降 减少 下滑 降低 下跌 回落 缩减 缩小 萎缩 收窄 下调 降幅 跌幅 减幅 亏损 流失 下行 走低 负增长 暴跌 骤降 锐减 缩水 下浮 压缩 缩短 大降 大跌 微跌 微降 净减 递减 贬值 减亏 走弱 节约 节省 跌 降 减 缩".split()
+    "下降 减少 下滑 降低 下跌 回落 缩减 缩小 萎缩 收窄 下调 降幅 跌幅 减幅 亏损 流失 下行 走低 负增长 少增 暴跌 骤降 锐减 缩水 下浮 压缩 缩短 大降 大跌 微跌 微降 净减 递减 贬值 减亏 走弱 节约 节省 跌 降 减 缩".split()
 )
 _HAN: dict[str, Direction] = {**dict.fromkeys(_UP_HAN, "up"), **dict.fromkeys(_DOWN_HAN, "down")}
 _HAN_WORDS = "|".join(sorted(_HAN, key=len, reverse=True))
@@ -51,7 +55,7 @@ _HAN_LEVEL_NOUN = re.compile(r"(?:幅|率|速|额|幅度)$")
 _HAN_PARTICLES = re.compile(r"(?:了|大约|约|将近|接近|近|超过|超|逾|高达|达到|达|为|是|至少|至多|最多|不足|不到|不超过|不低于|仅|共|又|再|仍|已|幅度|比例|平均|累计|分别|合计|各|整整|\s|:)+$")
 _HAN_VERB = re.compile(f"({_HAN_WORDS})$")
 _HAN_OBJECT = re.compile(f"({_HAN_WORDS})(?:了)?([\u4e00-\u9fff]{{1,6}})$")
-_HAN_OBJECT_STOP = re.compile(r"[的在从由于占有是至到为达和与中后时个超近比以上下而但]|其|共")
+_HAN_OBJECT_STOP = re.compile(r"[的在从由于占有是至到为达和与中后时个超近比以上下而但破]|其|共")
 _HAN_AFTER = re.compile(f"(?:左右|以上|以下)?的?(?:同比|环比|年均|年|周|月)?的?({_HAN_WORDS})")
 _INHERIT_SAME = re.compile(r"\s?(?:\(|,?\s?or\s|,?\s?i\.e\.,?\s|,?\s?equivalent to\s|[,，]?即|[,，]?折合)\s?(?:about |around |nearly |roughly |约|近)?$")
 _INHERIT_LIST = re.compile(r"(?:、|和|及|与|,\s|,?\sand\s)(?:about |around |约)?$")
@@ -80,7 +84,7 @@ def _english_before(clause: str, reading: Reading) -> Direction | None:
         return None
     index = len(words) - 1
     particle = None
-    while index >= 0 and (words[index] in _ADVERBS or words[index] == "of" or words[index].endswith("ly")) and words[index] not in _VERBS:
+    while index >= 0 and (words[index] in _ADVERBS or words[index] in {"least", "most"} or words[index : index + 2] in (["at", "least"], ["at", "most"]) or words[index] == "of" or words[index].endswith("ly")) and words[index] not in _VERBS:
         if words[index] in {"by", "of"} and particle is None:
             particle = words[index]
         if words[index] == "up" and index + 1 < len(words) and words[index + 1] == "to":
@@ -91,6 +95,8 @@ def _english_before(clause: str, reading: Reading) -> Direction | None:
     if particle == "of":
         candidates = words[max(0, index - 7) : index + 1]
         return next((_NOUNS[word] for word in reversed(candidates) if word in _NOUNS), None)
+    if words[max(0, index - 1) : index + 1] in (["stood", "at"], ["came", "at"], ["remained", "at"], ["averaged", "at"]):
+        index -= 1
     if index < 0 or words[index] in _STOPS:
         return None
     if words[index] in _VERBS:
@@ -117,7 +123,7 @@ def _object_between(words: list[str], index: int, reading: Reading) -> Direction
 
 def _english_after(right: str, clause: str, reading: Reading) -> Direction | None:
     segment = _BREAK.split(right)[0]
-    match = re.match(r"(?:[\s-]+(?:of\s)?(?:" + "|".join(sorted(map(re.escape, _ADVERBS - {"more", "less", "above", "below", "by", "to", "than"}), key=len, reverse=True)) + r"))*[\s-]+([A-Za-z]+)\b", segment, re.IGNORECASE)
+    match = _FOLLOWING.match(segment)
     if match is None:
         return None
     word = match.group(1).lower()

@@ -76,7 +76,9 @@ def read_words(text: str, start: int) -> Amount | None:
     if word not in NUMBER_WORDS or word in SCALES:
         return None
     amount = _below_hundred(text, start)
-    return None if amount is None else _grow(text, amount)
+    if amount is None:
+        return None
+    return _grow(text, amount, apart=text[max(0, start - 8) : start].lower() == "between ")
 
 
 def _first_word(text: str, start: int) -> tuple[str, int]:
@@ -90,7 +92,7 @@ def _after_article(text: str, end: int) -> Amount | None:
         amount = _scale_on(text, ONE, end, form="words")
         return None if amount is None else _and_a_half(text, amount)
     if word in {"half", "quarter"} or (word in PARTS and not word.endswith("s")):
-        if word == "quarter" and not re.match(r" of (?!the year\b|[0-9]{4}\b|growth\b)|[.,;]| (?:less|more|lower|higher|fewer)\b", text[after : after + 20]):
+        if word == "quarter" and not re.match(r" of (?!the year\b|[0-9]{4}\b|growth\b)|[.,;]|[ -](?:percentage[ -])?points?\b| (?:less|more|lower|higher|fewer)\b", text[after : after + 20]):
             return None
         if word != "half" and not _FREE_FRACTION.match(text, after):
             return None
@@ -125,8 +127,11 @@ def _below_hundred(text: str, start: int) -> Amount | None:
     return Amount(end, TENS[word], ONE, form="words")
 
 
-def _grow(text: str, first: Amount) -> Amount:
-    """From the leading `twenty-one` on: fractions, `point five`, `and a half`, scales, further groups."""
+def _grow(text: str, first: Amount, *, apart: bool) -> Amount:
+    """From the leading `twenty-one` on: fractions, `point five`, `and a half`, scales, further groups.
+
+    `apart`: after `between`, where `and` always separates.
+    """
     word, after = _next_word(text, first.end)
     if word in PARTS and (word.endswith("s") or first.value == 1):
         if not (word in {"quarter", "quarters"} and not re.match(r" of\b| (?:less|more|lower|higher)\b|[.,;]", text[after : after + 9]) and text[first.end] == " ") and (word.endswith("s") or _FREE_FRACTION.match(text, after)):
@@ -149,15 +154,19 @@ def _grow(text: str, first: Amount) -> Amount:
                 break
             end = after
             continue
-        more = _next_group(text, end, bool(total) or group >= 100)
+        ceiling = ZERO if apart else (Decimal(100) if group >= 100 else limit)
+        more = _next_group(text, end, bool(total) or group >= 100, ceiling, limit)
         if more is None or more.value == 0:
             break
         group, end, place, scaled = group + more.value, more.end, ONE, False
     return Amount(end, total + group, place if scaled else min(place, ONE), scaled=scaled, form="words")
 
 
-def _next_group(text: str, end: int, after_scale: bool) -> Amount | None:
-    """A following `(and) five` of the same number; `and two hundred` begins another one."""
+def _next_group(text: str, end: int, after_scale: bool, ceiling: Decimal, limit: Decimal) -> Amount | None:
+    """A following `(and) five` of the same number; `one hundred and two hundred` are two, `one hundred and two thousand` is one.
+
+    `ceiling`: a scale word from here up begins another number, except that hundreds may still be multiplied up to `limit`.
+    """
     if not after_scale:
         return None
     word, after = _next_word(text, end)
@@ -168,9 +177,13 @@ def _next_group(text: str, end: int, after_scale: bool) -> Amount | None:
     if gap is None or word not in (SMALL.keys() | TENS.keys()):
         return None
     more = _below_hundred(text, gap.end())
-    if more is None or (joined and _next_word(text, more.end)[0] in SCALES):
+    if more is None:
         return None
-    return more
+    scale = SCALES.get(_next_word(text, more.end)[0]) if joined else None
+    if scale is None:
+        return more
+    separate = ceiling == 0 or scale >= limit or (scale == 100 and ceiling == 100)
+    return None if separate else more
 
 
 def _point(text: str, amount: Amount) -> Amount:
@@ -211,7 +224,7 @@ def _scale_on(text: str, value: Decimal, end: int, *, form: str) -> Amount | Non
     if form == "fraction" and not found:
         return Amount(end, value, Decimal("0.01"), form="fraction")
     if not scaled:
-        more = _next_group(text, end, after_scale=True)
+        more = _next_group(text, end, True, Decimal(100), Decimal(100))
         if more is not None and value == 100:
             return Amount(more.end, value + more.value, ONE, form="words")
         place = ONE

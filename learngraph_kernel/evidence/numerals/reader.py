@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from learngraph_kernel.evidence.numerals import chinese, digits, english, exclusions
 from learngraph_kernel.evidence.numerals.direction import find_direction
-from learngraph_kernel.evidence.numerals.intervals import interval, joins_range, merge_range, read_hedge
+from learngraph_kernel.evidence.numerals.intervals import interval, joins_range, merge_proportion, merge_range, read_hedge
 from learngraph_kernel.evidence.numerals.numeral import Numeral
 from learngraph_kernel.evidence.numerals.reading import ONE, Amount, Excluded, Reading
 from learngraph_kernel.evidence.numerals.scanner import Span, fold, protected_spans
@@ -25,6 +25,7 @@ _YEN = re.compile(r"\byen\b|\bJPY\b|\bJapan|日元|日圆|日本", re.IGNORECASE
 _DOUBLE = re.compile(r"翻(?:了)?(?:([一两二三四五六七八九])(?:番|倍)|(?:番|倍))")
 _HALF_WORD = re.compile(r"半(?=年|天|小时|个(?:多)?(?:小时|月|世纪)|数|成(?!品)|公里|百分点)")
 _ONE_HALF = re.compile(r"(?:一|超过?|过|近|约|大)半(?:数)?(?![导岛径年天个小月夜空边途生])")
+_AND_HALF = re.compile(r"(?:an?|one) (hour|day|week|month|year|mile|minute|decade) and a half\b", re.IGNORECASE)
 _TWICE = re.compile(r"\s(?:as|the|that|its|their|what|last|this|his|her|our)\b", re.IGNORECASE)
 _GROWN = re.compile(r"(?:增长|增加|上升|上涨|提高|扩大|提升|激增|增|涨)(?:了)?(?:约|近|超过|超|逾|至少)?\s?$")
 
@@ -111,9 +112,10 @@ class _Reader:
             return self._digit(start)
         if match.lastgroup == "han":
             return self._han(start)
-        if mark := exclusions.match_line_mark(self.text, start + (self.text[start] == "("), self.floor):
-            return mark if mark.start >= self.floor else None
-        return exclusions.match_symbol(self.text, start)
+        if symbol := exclusions.match_symbol(self.text, start):
+            return symbol
+        opening = self.text[start] == "("
+        return exclusions.match_line_mark(self.text, start + 1, self.floor) if opening else None
 
     def _word(self, start: int, end: int) -> Reading | Excluded | None:
         word = self.text[start:end].lower()
@@ -130,6 +132,8 @@ class _Reader:
             return Excluded(start, end, "vague")
         if word in english.MULTIPLES and not (word in english.LEADS):
             return self._multiple(start, end, word)
+        if (match := _AND_HALF.match(self.text, start)) is not None:
+            return Reading(start, match.end(), Decimal("1.5"), Decimal("0.1"), False, "words", match[1].lower(), measured=True)
         amount = english.read_words(self.text, start)
         return None if amount is None else self._complete(start, amount)
 
@@ -188,10 +192,10 @@ class _Reader:
             return Reading(start, double.end(), value, ONE, False, "multiple", "x", "multiple", direction="up")
         if half := self._half(start):
             return half
-        if excluded := exclusions.match_han(text, start, self.floor):
-            return excluded
         if share := chinese.read_bare_share(text, start):
             return self._share(start, share)
+        if excluded := exclusions.match_han(text, start, self.floor):
+            return excluded
         amount = chinese.read_han(text, start) if text[start] in chinese.NUMERAL_CHARACTERS else self._bare_big(start)
         if amount is None:
             amount = self._bare_big(start)
@@ -258,7 +262,8 @@ class _Reader:
         text = self.text
         opening = start - 1 if start > self.floor and text[start - 1] == "(" else start
         money = currency_before(text, self.floor, opening if opening != start and text[opening - 1 : opening] in {"$", "¥", "€", "£"} else self._unsigned(start))
-        suffix = read_suffix(text, amount.end, money=money is not None)
+        open_ended = re.compile(r"\+(?=[ )]|[a-z\u4e00-\u9fff]|$)").match(text, amount.end) is not None
+        suffix = read_suffix(text, amount.end + open_ended, money=money is not None)
         end = suffix.end
         value, place, scaled = amount.value, amount.place, amount.scaled
         scale = suffix.scale or ONE
@@ -268,7 +273,7 @@ class _Reader:
             value, place = value * scale, place * scale
             scaled = scaled or scale >= 1000
         kind = suffix.kind if suffix.unit else ("fraction" if amount.form == "fraction" else "number")
-        reading = Reading(start, end, value, place, scaled, amount.form, suffix.unit, kind, suffix.measured, hedge=amount.hedge, room=amount.room)
+        reading = Reading(start, end, value, place, scaled, amount.form, suffix.unit, kind, suffix.measured, hedge="at_least" if open_ended else amount.hedge, room=amount.room)
         reading.scale = scale if suffix.scale else (amount.place if amount.scaled else ONE)
         if amount.room is not None and amount.hedge == "about":
             reading.bounds, reading.hedge = (value, value + amount.room * (10 if suffix.unit == "%" and scale == 10 else scale)), None
@@ -372,6 +377,11 @@ class _Reader:
             last = joined[-1] if joined else None
             if isinstance(item, Reading) and isinstance(last, Reading) and joins_range(self.text, last, item):
                 merged = merge_range(last, item)
+                if merged is not None:
+                    joined[-1] = merged
+                    continue
+            if isinstance(item, Reading) and isinstance(last, Reading):
+                merged = merge_proportion(self.text, last, item)
                 if merged is not None:
                     joined[-1] = merged
                     continue

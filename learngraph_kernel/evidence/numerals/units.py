@@ -45,7 +45,7 @@ _MEASURES = {
     "mm": "millimetres millimeters", "ft": "feet foot", "inch": "inches", "yard": "yards", "nm": "", "kg": "kilogram kilograms kilos kilo", "g": "gram grams",
     "mg": "milligrams", "t": "tonne tonnes ton tons", "lb": "lbs", "oz": "ounce ounces", "l": "litre litres liter liters", "ml": "millilitres",
     "gallon": "gallons", "barrel": "barrels bbl", "hectare": "hectares ha", "acre": "acres", "degree": "degrees", "mph": "", "kph": "",
-    "point": "points pt pts", "knot": "knots", "calorie": "calories kcal", "volt": "volts",
+    "point": "points pt pts", "cent": "cents", "knot": "knots", "calorie": "calories kcal", "volt": "volts",
 }  # fmt: skip
 _EXACT_SYMBOLS = {
     symbol: symbol
@@ -158,14 +158,18 @@ def _read_unit(text: str, end: int, *, scaled: bool) -> Suffix | None:
             return Suffix(second.end(2), unit=CURRENCY_WORDS[two], kind="money", measured=True)
         if known := _word_unit(f"{lower} {second[1].lower()}", second.end(1)):
             return known
+    if word == "pct" and match.group(1) == "" and re.match(r"[\u4e00-\u9fff，。；、)]", text[match.end() : match.end() + 1]):
+        return Suffix(match.end(), unit="pp", kind="points", measured=True)  # Chinese analysts' pct is a percentage point
     if word in _EXACT_SYMBOLS:
         return Suffix(match.end(), unit=_EXACT_SYMBOLS[word], measured=True)
     if word in CODES:
         return Suffix(match.end(), unit=CODES[word], kind="money", measured=True)
-    if lower == "times" and re.match(r" (?:a|an|per|each|every|daily|weekly|in|this|last|during|between|on|out)\b", text[match.end() : match.end() + 9]):
+    if lower == "times" and re.match(r" (?:a|an|per|each|every|daily|weekly|in|during|between|on|out)\b", text[match.end() : match.end() + 9]):
         return Suffix(match.end(), unit="time")
     if word in {"s", "h", "m", "g", "t", "l"} and match.group(1) == "-":
         return None
+    if lower in {"x", "×"} and re.match(r" ?[0-9]", text[match.end() : match.end() + 2]):
+        return None  # `3 x 4` is a size, not a multiple
     if word != lower and lower in COUNT_WORDS:
         return None  # `Python 3.11 Table 2`: a capital begins something else
     return _word_unit(lower, match.end())
