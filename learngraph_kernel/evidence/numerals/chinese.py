@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - tables of words and patterns read better unbroken
 """Numbers written in Chinese characters, alone or mixed with digits: 三千五百, 一百零二, 一亿五, 3万5千, 三分之二, 两千余.
 
 The value is built the way it is spoken: coefficients times 十百千 within a section of four places, sections times 万 and
@@ -86,7 +87,9 @@ def _pair(text: str, start: int) -> Amount | None:
     factor, end = ONE, start + 2
     while end < len(text) and text[end] in UNITS and not starts_unit_word(text, end):
         factor, end = factor * UNITS[text[end]], end + 1
-    return Amount(end, low * factor, factor, scaled=factor >= 1000, form="words", hedge="about", room=(high - low) * factor)
+    return Amount(
+        end, low * factor, factor, scaled=factor >= 1000, form="words", hedge="about", room=(high - low) * factor
+    )
 
 
 class _Builder:
@@ -208,7 +211,12 @@ class _Builder:
     def _inner_hedge(self) -> bool:
         """20多万, 三百余亿: the hedge stands between coefficient and scale."""
         following = self.text[self.position + 1 : self.position + 2]
-        if not following or following not in "万亿" or not self.spoken or starts_unit_word(self.text, self.position + 1):
+        if (
+            not following
+            or following not in "万亿"
+            or not self.spoken
+            or starts_unit_word(self.text, self.position + 1)
+        ):
             return False
         self.inner = True
         return True

@@ -1,3 +1,4 @@
+# ruff: noqa: E501, SIM905 - tables of words and patterns read better unbroken
 """Fixed expressions that contain a number word and state no number: tables only.
 
 An expression counts only where it covers the whole run of numeral characters (`十分` in `十分重要`, but not in `五十分`).
@@ -50,14 +51,14 @@ ENGLISH_PHRASES = (
     "one size fits all", "the other half", "better half", "first half", "second half", "half of the year", "half year", "half-year", "other half", "six of one", "a dime a dozen", "baker's dozen", "forty winks", "ten out of ten", "a quarter past", "a quarter to", "half past",
 )  # fmt: skip
 
-DIGIT_IDIOMS = r"24[/x×]7(?:[/x×]365)?|9[- ]to[- ]5|9/11|50[/-]50|20/20(?= vision)|80[/-]20|1[- ]on[- ]1|1:1(?= meeting)|360[- ]degree|360度|996(?=工作|模式|制|加班)|101(?= course)|7-Eleven|[23][- ]?D(?![A-Za-z0-9])|[2-6]G(?![A-Za-z0-9])|4[kK](?= (?:video|TV|screen))|1[- ]to[- ]1|315(?=晚会)|618(?=大促|期间|购物|活动|年中)"
+DIGIT_IDIOMS = r"[0-9]{1,3}-bit(?![a-z])|24[/x×]7(?:[/x×]365)?|9[- ]to[- ]5|9/11|50[/-]50|20/20(?= vision)|80[/-]20|1[- ]on[- ]1|1:1(?= meeting)|360[- ]degree|360度|996(?=工作|模式|制|加班)|101(?= course)|7-Eleven|[23][- ]?D(?![A-Za-z0-9])|[2-6]G(?![A-Za-z0-9])|4[kK](?= (?:video|TV|screen))|1[- ]to[- ]1|315(?=晚会)|618(?=大促|期间|购物|活动|年中)"
 
 CHINESE = frozenset(
     (
         # adverbs and function words
         "一些 一下 一起 一样 一般 一直 一定 一旦 一切 一致 一向 一再 一边 一面 一度 一时 一线 一流 一体 一体化 一贯 一律 一共 一同 一方面 另一方面 一系列 "
         "一部分 一站式 一次性 一旁 一味 一经 一并 一道 一路 一举 一揽子 一把手 一个个 一连串 一连 一心 一手 一番 一阵 一会儿 一点 一点儿 有一点 一如 一概 一齐 一瞬 一刻 一端 "
-        "一种 一类 一大批 一批 一股 一段时间 一段 一片 一代 一带 一方 一侧 一环 一员 一角 一隅 一套 一整套 一整天 一项重要 一大 一小 一行 一来 一应 一经 一带一路 一国两制 一线城市 二线城市 三线城市 新一线 一二线 "
+        "一种 一类 一大批 一批 一股 一段时间 一段 一片 一代 一带 一方 一侧 一环 一员 一角 一隅 一套 一整套 一整天 一项重要 一大 一行 一来 一应 一经 一带一路 一国两制 一线城市 二线城市 三线城市 新一线 一二线 二三线 三四线 四五线 一二三线 两位数 三位数 四位数 个位数 "
         "统一 唯一 单一 同一 专一 之一 万一 逐一 不一 归一 合一 如一 划一 进一步 更进一步 每一 某一 任一 另一 这一 那一 上一 下一 前一 后一 哪一 有朝一日 "
         "另一个 每一个 某一个 任何一个 这一个 上一个 下一个 上一周 下一周 上一年 上一季度 下一季度 上一期 下一步 下一阶段 上一轮 新一轮 这一轮 每一次 每一位 每一天 这一点 这一天 这一数字 这一趋势 某一天 唯一一个 "
         "十分 万分 百般 千万 十足 百分百 万能 万般 亿万 千古 万古 一一 三三两两 万里 半点 百年 千年 "

@@ -1,3 +1,4 @@
+# ruff: noqa: E501, SIM905 - tables of words and patterns read better unbroken
 """The interval a wording means, and ranges. The table itself is in the package's documentation (`__init__`)."""
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _BEFORE = re.compile(
     + "|" + "|".join(f"(?P<{hedge}_c>{words})" for hedge, words in _CHINESE_BEFORE),
     re.IGNORECASE,
 )  # fmt: skip
-_GLUE = re.compile(r"\s?(?:(?<![A-Za-z])(?:the |a |an )|达到?|为|了)?\s?$")
+_GLUE = re.compile(r"\s?(?:(?<![A-Za-z])(?:a |an )|达到?|为|了)?\s?$")
 _AFTER: list[tuple[Hedge, str]] = [
     ("at_least", r"\s?(?:\+(?![0-9])| or (?:more|higher|above|over|longer|better)\b| and (?:above|over|up)\b| at least\b|(?:及|或)?以上|之上)"),
     ("at_most", r"\s?(?: or (?:less|lower|fewer|below|under)\b| at most\b| at the most\b|(?:及|或)?以下|以内|之内|之下)"),
@@ -57,12 +58,18 @@ def read_hedge(text: str, reading: Reading, floor: int) -> None:
     if found is not None and found.lastgroup is not None:
         if not (found.group() == "近" and reading.unit in _PERIOD_UNITS):
             reading.hedge = reading.hedge or _hedge(found.lastgroup[:-2])
-    elif (match := _AFTER_PATTERN.match(text, reading.end)) and match.lastgroup is not None:
-        reading.hedge = reading.hedge or _hedge(match.lastgroup)
+    elif (after := _AFTER_PATTERN.match(text, reading.end)) and after.lastgroup is not None:
+        reading.hedge = reading.hedge or _hedge(after.lastgroup)
 
 
 def _hedge(name: str) -> Hedge:
-    hedges: dict[str, Hedge] = {"about": "about", "over": "over", "under": "under", "at_least": "at_least", "at_most": "at_most"}
+    hedges: dict[str, Hedge] = {
+        "about": "about",
+        "over": "over",
+        "under": "under",
+        "at_least": "at_least",
+        "at_most": "at_most",
+    }
     return hedges[name]
 
 
@@ -138,7 +145,15 @@ def joins_range(text: str, left: Reading, right: Reading) -> bool:
     if _TO.search(gap):
         if origin := _FROM.search(before):
             return _MOVES.search(_clause(before[: origin.start()])) is None
-        return re.search(r"\b(?:rose|fell|grew|up|down|climbed|by|increased|decreased|dropped)\s(?:\w+\s)?$", before, re.IGNORECASE) is None or left.unit is None
+        return (
+            re.search(
+                r"\b(?:rose|fell|grew|up|down|climbed|by|increased|decreased|dropped)\s(?:\w+\s)?$",
+                before,
+                re.IGNORECASE,
+            )
+            is None
+            or left.unit is None
+        )
     if _DASH.search(gap) and re.search(r"[至到]", gap) and (origin := _FROM.search(before)):
         return _MOVES.search(_clause(before[: origin.start()])) is None
     return _DASH.search(gap) is not None
@@ -167,11 +182,14 @@ _OUT_OF = re.compile(r" (?:in|out of)(?: every)? $", re.IGNORECASE)
 
 def merge_proportion(text: str, left: Reading, right: Reading) -> Reading | None:
     """`one in five`, `nine out of ten`, `1 in 5` as a fraction; None for two counts."""
-    if left.unit is not None or not 0 < left.value < right.value <= 1000 or not _OUT_OF.fullmatch(text[left.end : right.start]):
+    if (
+        left.unit is not None
+        or not 0 < left.value < right.value <= 1000
+        or not _OUT_OF.fullmatch(text[left.end : right.start])
+    ):
         return None
     small = left.form == right.form == "words" or (left.value == 1 and right.place == 1)
     if not small or right.kind != "number" or left.signed:
         return None
     end = right.end
-    merged = Reading(left.start, end, left.value / right.value, Decimal("0.01"), False, "fraction", None, "fraction")
-    return merged
+    return Reading(left.start, end, left.value / right.value, Decimal("0.01"), False, "fraction", None, "fraction")

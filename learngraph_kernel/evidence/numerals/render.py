@@ -1,7 +1,7 @@
-"""Writing a value in every form the reader reads: the other direction, for display conversion and for the property tests.
+# ruff: noqa: E501 - tables of words
+"""Writing a value in every form the reader reads: for display conversion and for the property tests.
 
-Each form is exact: a value that the form cannot hold without rounding (2.5 in 成 with three places, −3 in English fractions)
-is refused, so that what is shown always reads back as the same value.
+Each form is exact: a value that the form cannot hold without rounding (2.5 % in 成, −3 in English words) is refused, so that what is shown always reads back as the same value.
 """
 
 from __future__ import annotations
@@ -11,11 +11,29 @@ from decimal import Decimal
 
 from learngraph_kernel.errors import BadInput
 
-_SMALL = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-    "eighteen nineteen"
-).split()
-_TENS = "zero ten twenty thirty forty fifty sixty seventy eighty ninety".split()
+_SMALL = [
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "thirteen",
+    "fourteen",
+    "fifteen",
+    "sixteen",
+    "seventeen",
+    "eighteen",
+    "nineteen",
+]
+_TENS = ["zero", "ten", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
 _ENGLISH_SCALES = ((10**12, "trillion"), (10**9, "billion"), (10**6, "million"), (1000, "thousand"))
 _HAN = "零一二三四五六七八九"
 _FULL_WIDTH = str.maketrans("0123456789.%-,", "０１２３４５６７８９．％－，")

@@ -33,7 +33,9 @@ def disagreements(expected: tuple[str, ...], numerals: list[Numeral]) -> list[st
     """What differs between the expected items and the numerals read, in words; empty when nothing does."""
     if len(expected) != len(numerals):
         return [f"{len(numerals)} numbers read, {len(expected)} expected"]
-    return [problem for item, numeral in zip(expected, numerals, strict=True) for problem in _differences(item, numeral)]
+    return [
+        problem for item, numeral in zip(expected, numerals, strict=True) for problem in _differences(item, numeral)
+    ]
 
 
 def _differences(item: str, numeral: Numeral) -> list[str]:

@@ -14,7 +14,8 @@ MEGABYTE = 1_000_000
 
 def test_a_report_of_a_thousand_numbers_takes_well_under_a_second() -> None:
     sentences = [
-        f"In week {week} flights fell {week % 9}.{week % 7} % to {1000 + week:,}, 约{week}万架 and a mean delay of 12.{week % 10} minutes. "
+        f"In week {week} flights fell {week % 9}.{week % 7} % to {1000 + week:,}, 约{week}万架 "
+        f"and a mean delay of 12.{week % 10} minutes. "
         for week in range(1, 251)
     ]
     text = "".join(sentences)
@@ -63,7 +64,14 @@ def test_hostile_text_is_read_in_linear_time(name: str) -> None:
 
 
 def test_random_text_never_breaks_the_reader() -> None:
-    alphabet = list("0123456789 .,%()[]$-–~+/:`#\n一二三十百千万亿两半成折倍年月日点分之个第多余约近aAmMkx") + ["one ", "half ", "to ", "Q3", "fell "]
+    alphabet = [
+        *list("0123456789 .,%()[]$-–~+/:`#\n一二三十百千万亿两半成折倍年月日点分之个第多余约近aAmMkx"),
+        "one ",
+        "half ",
+        "to ",
+        "Q3",
+        "fell ",
+    ]
     source = random.Random(7)
     for _ in range(3000):
         text = "".join(source.choice(alphabet) for _ in range(source.randint(1, 40)))

@@ -11,11 +11,25 @@ from hypothesis import strategies as st
 from learngraph_kernel.evidence.numerals import NotRenderable, Numeral, read_numerals, render
 from learngraph_kernel.evidence.numerals.render import FORMS
 
-UNITS = {"%": "%", "‰": "‰", "pp": "pp", "bp": "bp", "x": "x", "USD": "USD", "CNY": "CNY", "万元": "CNY", "亿元": "CNY", "成": "%", "百分之": "%"}
+UNITS = {
+    "%": "%",
+    "‰": "‰",
+    "pp": "pp",
+    "bp": "bp",
+    "x": "x",
+    "USD": "USD",
+    "CNY": "CNY",
+    "万元": "CNY",
+    "亿元": "CNY",
+    "成": "%",
+    "百分之": "%",
+}
 WHOLE = {"words", "汉字", "成", "百分之"}
 SENTENCES = {"en": "The value is {} here.", "zh": "数值为{}，见上。"}
 
-decimals = st.integers(-(10**12), 10**12).flatmap(lambda n: st.integers(0, 4).map(lambda places: Decimal(n).scaleb(-places)))
+decimals = st.integers(-(10**12), 10**12).flatmap(
+    lambda n: st.integers(0, 4).map(lambda places: Decimal(n).scaleb(-places))
+)
 
 
 def read_one(text: str) -> Numeral:
@@ -82,7 +96,9 @@ def test_accounting_parentheses_read_back(value: Decimal) -> None:
     assert read_one(f"Net income was {render(value, 'accounting')} in all.").value == value
 
 
-@pytest.mark.parametrize(("value", "form"), [("2.5", "成"), ("-3", "words"), ("1.5", "words"), ("1", "klingon"), ("NaN", "plain")])
+@pytest.mark.parametrize(
+    ("value", "form"), [("2.5", "成"), ("-3", "words"), ("1.5", "words"), ("1", "klingon"), ("NaN", "plain")]
+)
 def test_a_value_without_an_exact_writing_is_refused(value: str, form: str) -> None:
     with pytest.raises(NotRenderable):
         render(Decimal(value), form)
