@@ -29,6 +29,7 @@ from learngraph_kernel.data.guard_syntax import (
     NAMES_WITHOUT_CALL,
     READABLE_SYSTEM_TABLES,
     ROOTS,
+    STATEMENT_WORDS,
     STRUCTURE,
     SYSTEM_SCHEMAS,
     TABLE_FUNCTION_NODES,
@@ -169,7 +170,7 @@ class _Reading:
                     self.refuse("brackets are nested too deeply", token.start)
             elif kind in (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE):
                 depth -= 1
-            elif kind in (TokenType.PLACEHOLDER, TokenType.PARAMETER):
+            elif kind is TokenType.PLACEHOLDER or (kind is TokenType.PARAMETER and not self._is_absolute_value(source)):
                 self.refuse("parameters are not bound here", token.start, "write the value into the statement")
             elif kind is TokenType.VAR and not _WORD.match(token.text):
                 what = "look-alike quotation mark or semicolon" if set(token.text) & set(_LOOKALIKES) else "character"
@@ -182,6 +183,9 @@ class _Reading:
             elif kind is TokenType.HEREDOC_STRING and not source.startswith("$$"):
                 self.refuse("tagged dollar quotes are not allowed", token.start, "use $$…$$ or '…'")
         self._check_gap(end, len(self.text), _TAIL)
+
+    def _is_absolute_value(self, source: str) -> bool:
+        return self.dialect == "duckdb" and source == "@"
 
     def _check_gap(self, start: int, stop: int, pattern: re.Pattern[str] = _BLANK) -> None:
         """Between tokens stand only plain spaces and comments that every parser ends at the same place."""
@@ -250,6 +254,9 @@ class _Reading:
         if not isinstance(this, exp.Identifier):
             self.refuse("FROM takes a table's name", _offset(table))
         place = _offset(table)
+        if this.name.lower() in STATEMENT_WORDS and not this.args.get("quoted"):
+            # sqlglot sees a table with an alias in `FROM (SHOW TABLES)`, DuckDB a statement.
+            self.refuse(f"{this.name.upper()} is not allowed in FROM", place, "a table of that name must be quoted")
         if self.sql[_offset(this) : _offset(this) + 1] == "'":
             self.refuse("a file cannot be read; FROM takes a table's name", place)
         parts = [part.name for part in table.parts]

@@ -312,6 +312,14 @@ SYSTEM = [
 ]
 
 TRICKS = [
+    "select * from (show tables)",
+    "select * from (show databases)",
+    "select * from (show all tables)",
+    "from (SHOW orders)",
+    "with t as (show databases) from t",
+    "select * from orders, (show databases) s",
+    "select * from (pragma database_list)",
+    "select * from (call duckdb_settings())",
     "select {# ' #} 1 {# ' #}",
     "select 1 {# from read_text('x') #}",
     "select {% raw %} 1",
