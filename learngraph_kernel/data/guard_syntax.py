@@ -66,7 +66,7 @@ CATALOGUES: Mapping[str, str] = {
 
 HIDDEN_TABLE_PREFIXES = ("duckdb_", "pg_", "pragma_", "sqlite_", "dbstat")
 
-STATEMENT_WORDS = frozenset({"show", "describe", "desc", "summarize", "pragma", "call", "explain", "execute"})
+STATEMENT_WORDS = frozenset({"show", "table", "describe", "desc", "summarize", "pragma", "call", "explain", "execute"})
 """Unquoted in FROM, these begin a statement for an engine."""
 
 # Both engines' replacement scans turn such names into files, quoted or not.

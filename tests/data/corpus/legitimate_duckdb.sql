@@ -236,6 +236,7 @@ select meta.channel, ({'x': 1}).x, row(1, 'a')::struct(x int, y varchar), 'abc' 
 select sum(columns(['amount', 'quantity'])) from orders;
 select ordered_at at time zone 'Asia/Shanghai', position('a' in region), overlay('abc' placing 'x' from 2 for 1) from orders;
 from customers c join orders o on o.customer_id = c.id select c.name, sum(o.amount) group by c.name;
+select * from orders pivot (sum(amount) as total, count(*) as n for status in ('paid' as p, 'open'));
 select try(1 / 0), error is null from (select null as error);
 select sku, title, price from products order by price desc fetch first 2 rows only;
 select trim(leading '0' from address.zip) as zip from orders limit 3;
