@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib.metadata
 import shlex
 import shutil
@@ -90,18 +91,21 @@ def kernel(around: Surroundings) -> Iterator[CheckResult]:
 
 
 def _started_kernel(remedy: str) -> CheckResult:
-    from jupyter_client.manager import start_new_kernel
-
-    manager, client = start_new_kernel(startup_timeout=KERNEL_SECONDS, kernel_name=KERNEL)
-    try:
-        reply = client.execute_interactive("6 * 7", timeout=KERNEL_SECONDS, store_history=False, silent=True)
-        status = reply["content"]["status"]
-    finally:
-        client.stop_channels()
-        manager.shutdown_kernel(now=True)
+    status = asyncio.run(_answer_of_a_kernel())
     if status == "ok":
         return CheckResult("kernel", "ok", f"{KERNEL} starts and computes")
     return CheckResult("kernel", "failed", f"{KERNEL} starts, but answers {status!r}", remedy)
+
+
+async def _answer_of_a_kernel() -> str:
+    """What a kernel, started as runs start theirs, says to a trivial cell."""
+    from learngraph_kernel.runs.kernel import KernelProcess
+
+    async with KernelProcess(KERNEL, cwd=Path.cwd()) as process:
+        await process.start()
+        await process.connect()
+        reply = await process.client.execute_interactive("6 * 7", timeout=KERNEL_SECONDS, silent=True)
+    return str(reply["content"]["status"])
 
 
 def papermill_engine(around: Surroundings) -> Iterator[CheckResult]:
@@ -113,7 +117,9 @@ def papermill_engine(around: Surroundings) -> Iterator[CheckResult]:
         return
     (entry,) = found
     if around.deep:
-        entry.load()
+        from papermill.engines import papermill_engines  # it loads every registered engine, ours among them
+
+        papermill_engines.get_engine("learngraph")
     yield CheckResult("papermill engine", "ok", f"learngraph = {entry.value}")
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from learngraph_kernel.doctor.report import CheckResult, Surroundings, failed
 from learngraph_kernel.errors import LearnGraphError, Unavailable
@@ -78,8 +77,7 @@ def models(around: Surroundings) -> Iterator[CheckResult]:
         found = _workspace(around)
     except LearnGraphError:
         return  # the check `workspace` says so
-    document: dict[str, Any] = {} if found.file is None else tomllib.loads(found.file.read_text(encoding="utf-8"))
-    declared = parse_models(document.get("models", {}), root=found.root, where=str(found.file))
+    declared = parse_models(found.models, root=found.root, where=str(found.file))
     if not declared:
         remedy = 'add [models.default] with adapter = "scripted" or "litellm" to learngraph.toml'
         yield CheckResult("models", "unavailable", "no model is configured: lg.ask", remedy)

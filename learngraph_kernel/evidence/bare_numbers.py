@@ -13,7 +13,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from learngraph_kernel.evidence.citations import CellTarget, Citation, Parsed
+from learngraph_kernel.evidence.citations import SCALES, CellTarget, Citation, Parsed
 from learngraph_kernel.evidence.code_spans import touches
 from learngraph_kernel.evidence.display import as_number
 from learngraph_kernel.evidence.numerals.numeral import Numeral
@@ -28,6 +28,7 @@ _SCALE_AFTER = re.compile(
     r"(?:k|K|M|mn|mm|bn|B|tn|T|×)(?![A-Za-z])|"
     r"(?:hundred|thousand|million|billion|trillion|lakh|crore|dozen)s?\b)",
 )
+_SCALE_FORMATS = {"K": "k", "thousand": "k", "million": "M", "mn": "M", "billion": "bn", "B": "bn", "trillion": "T"}
 _PERCENT_AFTER = re.compile(
     r"[ \u00a0\u202f\u2009]?(?:[%％‰‱]|个百分点|个基点|(?:per\s?cent|percentage points?|basis points?|pp|bps?)\b)"
 )
@@ -75,10 +76,9 @@ def find_bare_numbers(typed: Typed, read_numerals: ReadNumerals) -> list[Violati
     read: list[tuple[int, int]] = []
     for numeral in read_numerals(source):
         read.append((numeral.start, numeral.end))
-        hidden = numeral.reason == "code" and not touches(code, numeral.start, numeral.end)
-        if not numeral.conclusion and not hidden:
-            continue
         if _within(cited, numeral) or _within(unread, numeral) or touches(code, numeral.start, numeral.end):
+            continue
+        if not numeral.conclusion and not _shown_after_all(numeral, read_numerals):
             continue
         found.append(_bare(source, numeral.start, numeral.end, typed.resolved, numeral))
     found += _foreign_digits(source, sorted([*read, *cited, *code, *unread]))
@@ -134,10 +134,13 @@ def _altered(source: str, resolved: Resolved) -> Iterable[Violation]:
     if match := _DIGIT_AFTER.match(after):
         yield _change(source, citation.start, citation.end + match.end(), citation, "digits after it")
     elif match := _SCALE_AFTER.match(after):
-        yield _change(source, citation.start, citation.end + match.end(), citation, "a scale after it")
+        scale = _SCALE_FORMATS.get(match.group().strip(), match.group().strip())
+        better = f"{citation.markup[:-2]}|{scale}]]" if scale in SCALES and not citation.format.scale else None
+        yield _change(source, citation.start, citation.end + match.end(), citation, "a scale after it", better)
     elif (match := _PERCENT_AFTER.match(after)) and (percent or not is_cell):
         what = "its unit a second time" if percent else "a unit after it that it does not have"
-        yield _change(source, citation.start, citation.end + match.end(), citation, what)
+        better = f"{citation.markup[:-2]}|%]]" if not percent and resolved.unit is None else None
+        yield _change(source, citation.start, citation.end + match.end(), citation, what, better)
     if (match := _BEFORE.search(before)) and not _is_list_or_range(source, citation, match.group()):
         start = citation.start - len(match.group())
         yield _change(source, start, citation.end, citation, "a sign or digits before it")
@@ -156,9 +159,9 @@ def _is_list_or_range(source: str, citation: Citation, mark: str) -> bool:
     return mark != "." and bool(previous) and (previous.endswith("]]") or (previous[-1].isalpha() and mark in "-–/"))
 
 
-def _change(source: str, start: int, end: int, citation: Citation, what: str) -> Violation:
+def _change(source: str, start: int, end: int, citation: Citation, what: str, better: str | None = None) -> Violation:
     message = f"the text changes the cited number: {what}"
-    return Violation("altered_number", message, start, end, excerpt(source, start, end), citation.markup)
+    return Violation("altered_number", message, start, end, excerpt(source, start, end), better or citation.markup)
 
 
 def _bare(source: str, start: int, end: int, resolved: Sequence[Resolved], numeral: Numeral | None) -> Violation:
@@ -197,6 +200,20 @@ def _foreign_digits(source: str, covered: list[tuple[int, int]]) -> list[Violati
             continue
         found.append(_bare(source, match.start(), match.end(), (), None))
     return found
+
+
+def _shown_after_all(numeral: Numeral, read_numerals: ReadNumerals) -> bool:
+    """Whether the reader left out, as mark-up, something that the report shows.
+
+    The reader knows Markdown by its looks; what is code, a citation or mark-up *here* is settled by the report's own parser.
+    `[[50 %]]` is no citation, `<!-- 50 % -->` is shown as it stands, the words of a picture are shown instead of it.
+    """
+    if numeral.reason not in ("code", "citation", "markup", "link"):
+        return False
+    if numeral.reason == "link" and not numeral.text.startswith("!["):
+        return False
+    inner = numeral.text.strip("![]<>()- ")
+    return any(found.conclusion for found in read_numerals(inner))
 
 
 def _merge(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -33,22 +33,23 @@ PREFIXES: dict[str, str] = {
     "AUD": "A$", "CAD": "CA$", "NZD": "NZ$", "BRL": "R$", "MXN": "MX$",
 }  # fmt: skip
 CHINESE_WORDS: dict[str, str] = {
-    "USD": "美元", "EUR": "欧元", "GBP": "英镑", "JPY": "日元", "CNY": "元", "HKD": "港元", "TWD": "新台币", "KRW": "韩元",
-    "INR": "卢比", "AUD": "澳元", "CAD": "加元",
+    "USD": "美元", "EUR": "欧元", "GBP": "英镑", "JPY": "日元", "CNY": "元", "HKD": "港元", "TWD": "新台币",
+    "KRW": "韩元", "INR": "卢比", "AUD": "澳元", "CAD": "加元",
 }  # fmt: skip
 UNITS: dict[str, str] = {
-    "$": "USD", "US$": "USD", "美元": "USD", "€": "EUR", "欧元": "EUR", "£": "GBP", "英镑": "GBP", "¥": "CNY", "元": "CNY",
-    "人民币": "CNY", "RMB": "CNY", "日元": "JPY", "港元": "HKD", "％": "%", "percent": "%", "bps": "bp", "个百分点": "pp",
-    "percentage points": "pp", "倍": "x",
+    "$": "USD", "US$": "USD", "美元": "USD", "€": "EUR", "欧元": "EUR", "£": "GBP", "英镑": "GBP", "¥": "CNY",
+    "元": "CNY", "人民币": "CNY", "RMB": "CNY", "日元": "JPY", "港元": "HKD", "％": "%", "percent": "%", "bps": "bp",
+    "个百分点": "pp", "percentage points": "pp", "倍": "x",
 }  # fmt: skip
 SUFFIXES: dict[str, tuple[str, str]] = {
     "%": (" %", "%"), "‰": (" ‰", "‰"), "bp": (" bp", "个基点"), "pp": (" pp", "个百分点"), "x": ("x", "倍"),
 }  # fmt: skip
 
-# C0 and C1 controls, soft hyphen, Arabic letter mark, zero-width and directional marks, embeddings, isolates, tags, BOM:
-# everything that is invisible and can change how the text around it reads (Unicode Bidirectional Algorithm, UTS 39).
+# Controls, soft hyphen, zero-width space, directional marks, embeddings, isolates, tags, byte order mark, private use:
+# whatever is invisible and changes how the text around it reads (Unicode UAX 9, UTS 39). The joiners of
+# emoji and Persian (U+200C, U+200D) stay.
 _UNSEEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\ue000-\uf8ff\ud800-\udfff\U000e0000-\U000e007f]"
 )
 
@@ -114,6 +115,13 @@ def exact(value: Value, language: str = "en") -> str:
 def canonical_unit(unit: str | None) -> str | None:
     """`元` → `CNY`, `％` → `%`; a unit without a canonical form stays as it is."""
     return unit if unit is None else UNITS.get(unit, UNITS.get(unit.strip(), unit.strip()))
+
+
+def noun_of(unit: str | None) -> str | None:
+    """The unit when it is a noun that `display` leaves out (`flights`); None for one it shows (`%`, `USD`)."""
+    canonical = canonical_unit(unit)
+    shown = canonical is None or canonical in SUFFIXES or re.fullmatch(r"[A-Z]{3}", canonical) is not None
+    return None if shown else canonical
 
 
 def safe_text(text: str, *, limit: int = LONGEST_TEXT) -> str:

@@ -243,7 +243,11 @@ def _input(item: MetricInput) -> dict[str, Any]:
 def _cell(value: Value) -> Any:
     if isinstance(value, str) and len(value) > LONGEST_CELL:
         return safe_text(value, limit=LONGEST_CELL)
-    return encode_value(value[:64] if isinstance(value, bytes) else value)
+    if isinstance(value, bytes):
+        return encode_value(value[:64])
+    if isinstance(value, list | dict):  # nested columns are shown, not computed with
+        return safe_text(str(value), limit=LONGEST_CELL)
+    return encode_value(value)
 
 
 def _columns_around(names: list[str], column: str) -> list[str]:

@@ -8,6 +8,7 @@ that has no value) lower the tier instead, because nothing the author writes cou
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -27,6 +28,7 @@ Code = Literal[
 ]
 
 NOT_BLOCKING: frozenset[str] = frozenset({"missing_metric", "incomparable_metric"})
+COMPARED_CLOSELY = 60
 LONGEST_NAME = 120  # names beyond this are cut before they are compared or shown
 
 
@@ -93,8 +95,16 @@ def nearest(name: str, known: Iterable[str], *, count: int = 3) -> list[str]:
     def likeness(candidate: str) -> float:
         return difflib.SequenceMatcher(None, wanted, candidate[:LONGEST_NAME].casefold(), autojunk=False).ratio()
 
-    ranked = sorted(set(known), key=lambda candidate: (-likeness(candidate), candidate))
-    return ranked[:count]
+    candidates = sorted(set(known))
+    if len(candidates) > COMPARED_CLOSELY:  # letters in common are counted first: a wide schema has thousands of names
+        letters = Counter(wanted)
+
+        def shared(candidate: str) -> float:
+            other = Counter(candidate[:LONGEST_NAME].casefold())
+            return 2 * (letters & other).total() / (letters.total() + other.total() or 1)
+
+        candidates = sorted(candidates, key=lambda candidate: (-shared(candidate), candidate))[:COMPARED_CLOSELY]
+    return sorted(candidates, key=lambda candidate: (-likeness(candidate), candidate))[:count]
 
 
 def excerpt(text: str, start: int, end: int, *, limit: int = 200) -> str:

@@ -7,13 +7,14 @@ at most `max_repairs` times. Every answer carries its conversation, from which a
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from learngraph_kernel.canonical import encode_value, sha256_hex
+from learngraph_kernel.canonical import NotCanonical, decode_value, sha256_hex
 from learngraph_kernel.models.errors import AnswerInvalid, ModelEmptyAnswer
 from learngraph_kernel.models.events import Cost, Usage
 from learngraph_kernel.models.messages import Message, system, user
@@ -86,7 +87,7 @@ async def ask(
     Args:
         adapter: whom to ask.
         question: in the asker's words.
-        context: pieces of material: text, or anything `canonical.encode_value` takes; a mapping of just `title` and
+        context: pieces of material: text, or JSON (tagged or plain values); a mapping of just `title` and
             `text` is a titled document.
         schema: JSON Schema (2020-12 unless it says otherwise) the answer must fit.
         max_repairs: how often an answer that does not fit goes back.
@@ -196,13 +197,20 @@ def _document(item: Any, number: int) -> str:
     elif isinstance(item, Mapping) and set(item) == {"title", "text"}:
         title, text = f"{title}: {' '.join(str(item['title']).split())}", str(item["text"])
     else:
-        text = _json(encode_value(item))
+        text = _json(decode_value(item))
     mark = sha256_hex(text.encode())[:16]
     return f"<<< {mark} {title}\n{text}\n>>> {mark}"
 
 
 def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, sort_keys=True)
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, default=_plain)
+
+
+def _plain(value: Any) -> str:
+    """A number or date as a reader writes it: what a model sees needs no tags."""
+    if isinstance(value, Decimal | dt.date | dt.time | dt.timedelta):
+        return str(value)
+    raise NotCanonical(f"a value of type {type(value).__name__} cannot be shown to a model")
 
 
 def _lines(problems: Sequence[str]) -> str:

@@ -8,6 +8,7 @@ killed anywhere in between leaves a run that `resume` can go on with.
 from __future__ import annotations
 
 import asyncio
+import functools
 import platform
 import time
 from collections.abc import Callable
@@ -204,6 +205,7 @@ def check_resumable(record: RunRecord) -> None:
 
 
 def _model_opener(plan: RunPlan) -> Callable[[], Any]:
+    @functools.cache  # one adapter a run: a script counts what it has played
     def opener() -> Any:
         from learngraph_kernel.models.config import choose_model, open_model, parse_models
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
 import json
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
+from learngraph_kernel.canonical import NotCanonical
 from learngraph_kernel.models.ask import ask, repair, written
 from learngraph_kernel.models.errors import AnswerInvalid, ModelEmptyAnswer
 from learngraph_kernel.models.messages import Message
@@ -66,7 +69,10 @@ def test_without_a_price_there_is_no_cost() -> None:
 def test_repairs_run_out_with_the_problems_and_the_last_text(repairs: int) -> None:
     with pytest.raises(AnswerInvalid) as caught:
         asyncio.run(ask(says("{}"), "Why?", schema=SCHEMA, max_repairs=repairs))
-    assert caught.value.details == {"problems": ["$: expected a value that keeps `required` ('cause' is a required property), got object {}"], "text": "{}"}
+    assert caught.value.details == {
+        "problems": ["$: expected a value that keeps `required` ('cause' is a required property), got object {}"],
+        "text": "{}",
+    }
     assert f"after {repairs} repair(s)" in str(caught.value)
 
 
@@ -100,6 +106,17 @@ def test_context_stands_between_marks_of_its_own_hash() -> None:
     assert "document 2: Weather log\nsnow\n" in said
     assert '{"rows": [1, 2]}' in said
     assert said.endswith("\n\nWhy?")
+
+
+def test_tagged_values_are_shown_to_a_model_as_a_reader_writes_them() -> None:
+    context = [{"rows": [[{"$decimal": "1.10"}, {"$date": "2013-02-11"}], [Decimal("2.5"), dt.date(2013, 2, 12)]]}]
+    said = asyncio.run(ask(says("x"), "Why?", context=context)).conversation[1].text
+    assert '{"rows": [["1.10", "2013-02-11"], ["2.5", "2013-02-12"]]}' in said
+
+
+def test_what_is_no_value_is_not_shown_to_a_model() -> None:
+    with pytest.raises(NotCanonical, match="type object"):
+        asyncio.run(ask(says("x"), "Why?", context=[{"a": object()}]))
 
 
 def test_the_conversation_ends_with_the_answer_and_survives_json() -> None:

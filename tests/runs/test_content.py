@@ -23,7 +23,7 @@ def test_it_holds_what_was_run_and_what_came_of_it(document: dict[str, Any]) -> 
     assert document["parameters"] == {"week": 7}
     assert [(item["ref"], item["sql"]) for item in document["inputs"]] == [("Q1", "select 1"), ("Q2", "select 2")]
     assert document["metrics"] == [
-        {"set": "weekly", "name": "flights", "version": "1.0.0", "value": "6077", "state": "ok"}
+        {"set": "weekly", "name": "flights", "version": "1.0.0", "value": "6077", "state": "ok", "card": None}
     ]
     assert [item["cell"] for item in document["outputs"]] == ["injected-parameters", "count"]
     assert document["report"]

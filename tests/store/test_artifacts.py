@@ -177,7 +177,7 @@ def test_many_writers_of_the_same_content_agree(artifacts: ArtifactStore) -> Non
 
 
 def test_a_large_file_is_streamed_in_little_memory(tmp_path: Path) -> None:
-    """Storing and reading 300 MB in a process that may have far less (address space) than that."""
+    """Storing and reading 160 MB in a process that may have far less (address space) than that."""
     script = """
 import resource, sys
 from pathlib import Path
@@ -193,6 +193,6 @@ with store.open(name) as stream:
 print(store.verify(name))
 """
     with (tmp_path / "large").open("wb") as file:
-        file.truncate(300 << 20)
+        file.truncate(160 << 20)
     done = subprocess.run([sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, check=False)
-    assert (done.stdout.strip(), done.stderr) == (str(300 << 20), "")
+    assert (done.stdout.strip(), done.stderr) == (str(160 << 20), "")

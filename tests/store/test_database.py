@@ -11,7 +11,7 @@ import pytest
 
 from learngraph_kernel.errors import BadInput
 from learngraph_kernel.store.database import Home, ProcessIdentity, RunRecord, Store, new_run_id
-from learngraph_kernel.store.errors import RunExists, UnknownRun
+from learngraph_kernel.store.errors import RunChanged, RunExists, UnknownRun
 from learngraph_kernel.store.schema import audit, outbox, runs
 
 NewRun = Callable[..., str]
@@ -145,6 +145,27 @@ def test_a_unit_that_fails_at_its_end_leaves_nothing(store: Store, new_run: NewR
         fail()
     assert (rows(store, audit), rows(store, outbox)) == ([], [])
     assert store.ledger.append(run, "c", {}, actor="u").seq == 2
+
+
+def test_of_two_that_take_over_a_run_only_one_succeeds(store: Store, new_run: NewRun) -> None:
+    dead = ProcessIdentity(1, 1, "another boot")
+    run = new_run(store, process=dead)
+    winners = []
+    for pid in (2, 3):
+
+        def take_over(pid: int = pid) -> None:
+            with store.unit_of_work("u") as work:
+                work.expect_run(run, status="running", process=dead)
+                work.update_run(run, process=ProcessIdentity(pid, 1, "boot"))
+                work.append(run, "run.resumed", {"from_seq": 0})
+
+        try:
+            take_over()
+            winners.append(pid)
+        except RunChanged as error:
+            assert error.details == {"changed": ["process"]}  # noqa: PT017  which one raises is the point
+    assert winners == [2]
+    assert (store.run(run).process, store.run(run).events) == (ProcessIdentity(2, 1, "boot"), 1)
 
 
 def test_an_exception_inside_the_block_drops_everything(store: Store) -> None:

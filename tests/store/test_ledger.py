@@ -4,6 +4,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -15,6 +16,7 @@ from learngraph_kernel.store.chain import Event, Head
 from learngraph_kernel.store.database import Home, Store
 from learngraph_kernel.store.errors import StoreClosed, StoreCorrupt, UnknownRun
 from learngraph_kernel.store.ledger import MAX_DATA_BYTES, PAGE, ChainBroken, check_chain, draft
+from learngraph_kernel.store.writer import Job, Writer
 
 NewRun = Callable[..., str]
 BIG = "x" * (16 * 1024)
@@ -216,3 +218,25 @@ def test_artifacts_that_were_there_when_named_are_listed(store: Store, new_run: 
     store.ledger.append(run, "a", {"artifacts": names, "arguments_hash": "ab" * 32}, actor="u")
     store.ledger.append(run, "a", {"result": {"$artifact": names[0]}}, actor="u")
     assert store.ledger.artifacts(run) == names
+
+
+def test_waiting_writers_share_a_flush(store: Store, new_run: NewRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    transactions: list[int] = []
+    commit = Writer._transaction
+
+    def slow_disk(self: Writer, jobs: list[Job[object]]) -> list[object]:
+        transactions.append(len(jobs))
+        time.sleep(0.005)
+        return commit(self, jobs)
+
+    monkeypatch.setattr(Writer, "_transaction", slow_disk)
+    run = new_run(store)
+
+    def write(_: int) -> None:
+        for n in range(20):
+            store.ledger.append(run, "a", {"n": n}, actor="u")
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(write, range(8)))
+    assert store.ledger.count(run) == 160
+    assert len(transactions) < 80

@@ -16,12 +16,20 @@ from typing import Any
 from learngraph_kernel.evidence.audit import cues
 from learngraph_kernel.evidence.audit.chance import MAX_EXPECTED, expected_matches
 from learngraph_kernel.evidence.audit.claims import Claim, compatible, make_claim, thing
+from learngraph_kernel.evidence.audit.counts import find_counts
 from learngraph_kernel.evidence.audit.derive import Context, Derived, Deriver, How, Request
 from learngraph_kernel.evidence.audit.labels import LabelIndex
 from learngraph_kernel.evidence.audit.matching import Identity, Named, ValueIndex, find_identities
-from learngraph_kernel.evidence.audit.sentences import Attribution, Clause, Sentence, attribute, coordinated, read_sentences
+from learngraph_kernel.evidence.audit.sentences import (
+    Attribution,
+    Clause,
+    Sentence,
+    attribute,
+    coordinated,
+    read_sentences,
+)
 from learngraph_kernel.evidence.audit.tables import Fact, Facts, read_tables
-from learngraph_kernel.evidence.audit.units import FRACTION
+from learngraph_kernel.evidence.audit.units import FRACTION, PROPORTIONS
 from learngraph_kernel.evidence.numerals.numeral import Numeral
 
 MAX_CANDIDATES = 10
@@ -30,7 +38,9 @@ MAX_CELLS = 6
 """Cells written out in the reference of a derivation; more are abbreviated."""
 
 
-def audit_numerals(text: str, numerals: Sequence[Numeral], tables: Mapping[str, Sequence[Sequence[str]]]) -> list[dict[str, Any]]:
+def audit_numerals(
+    text: str, numerals: Sequence[Numeral], tables: Mapping[str, Sequence[Sequence[str]]]
+) -> list[dict[str, Any]]:
     """Check numbers already read from a text against tables.
 
     Takes the text, its numerals in text order, and rows of strings by table name. Returns one dict per numeral, as
@@ -83,6 +93,9 @@ class _Auditor:
             kept = [each for each in identities if each.rejected is None]
             return _finding(numeral, "grounded", [_identity(each) for each in kept[:MAX_CANDIDATES]])
         rejected = [_identity(each) for each in identities[:MAX_CANDIDATES]]
+        counted = find_counts(claim, self.facts)
+        if counted:
+            return _finding(numeral, "derived", counted[:MAX_CANDIDATES])
         derived, accepted = self._derive(claim, sentence, named)
         if accepted:
             return _finding(numeral, "derived", derived)
@@ -101,7 +114,7 @@ class _Auditor:
     def _derive(self, claim: Claim, sentence: Sentence, named: Named) -> tuple[list[dict[str, Any]], bool]:
         clause = next(each for each in sentence.clauses if each.start <= claim.numeral.start < each.end)
         operations = _licensed(claim, sentence)
-        if not operations or claim.loose and claim.low == claim.high:
+        if not operations or (claim.loose and claim.low == claim.high):
             return [], False
         intervals = _intervals(claim, sentence, clause, self._base(sentence) is not None)
         expected = 0.0
@@ -123,7 +136,10 @@ class _Auditor:
                 seen.setdefault((match.how, tuple(fact.index for fact in match.facts)), (match, expected))
             if matches and expected <= MAX_EXPECTED:
                 return [_derivation(match, expected) for match in matches[:MAX_CANDIDATES]], True
-        return [_derivation(match, chance) | {"rejected": "chance"} for match, chance in list(seen.values())[:MAX_CANDIDATES]], False
+        return [
+            _derivation(match, chance) | {"rejected": "chance"}
+            for match, chance in list(seen.values())[:MAX_CANDIDATES]
+        ], False
 
     def _base(self, sentence: Sentence) -> int | None:
         """The label that the number is compared with: the first named after "than", 比, …"""
@@ -146,12 +162,16 @@ class _Auditor:
         groups = frozenset[How]({"sum", "mean"})
         everything = frozenset[How]({"difference", "ratio", "percent_change", "share", "sum", "mean"})
         own = {axis: coordinated(sentence, self.facts.axes[axis], each.labels) for axis, each in named.items()}
-        stated = {axis: labels for axis, labels in own.items() if not named[axis].carried or self.facts.axes[axis].measure}
+        measures = {axis for axis in own if self.facts.axes[axis].measure}
+        stated = {axis: labels for axis, labels in own.items() if not named[axis].carried or axis in measures}
+        single = stated | {axis: own[axis] for axis in own if len(own[axis]) == 1 and not named[axis].later}
         start = claim.numeral.start
         so_far = _union(sentence, lambda mention_start: mention_start < max(start, clause.start))
         whole = _union(sentence, lambda _: True)
-        together = cues.BACK_REFERENCE.search(sentence.text[clause.start - sentence.start : clause.end - sentence.start])
-        candidates: list[tuple[frozenset[How], Context]] = [(everything, own), (groups | {"share"}, stated)]
+        together = cues.BACK_REFERENCE.search(
+            sentence.text[clause.start - sentence.start : clause.end - sentence.start]
+        )
+        candidates: list[tuple[frozenset[How], Context]] = [(everything - groups, own), (groups, single), (groups, stated)]
         if together is not None:
             candidates.append((groups, {**whole, **so_far}))
         candidates += [(everything - groups, so_far), (everything - groups, whole)]
@@ -224,9 +244,8 @@ def _intervals(claim: Claim, sentence: Sentence, clause: Clause, has_base: bool)
     """
     low, high, width = float(claim.low), float(claim.high), float(claim.width)
     if claim.integer:
-        half = {"%": 0.5, "‰": 0.5, "pp": 0.5, "bp": 0.5, "x": 0.05}.get(claim.unit or "", 0.0)
+        half = 0.5 if claim.unit in PROPORTIONS else 0.0
         low, high = low - half, high + half
-        width = 0.1 if claim.unit == "x" else width
     up, down = (low, high, width), (-high, -low, width)
     if claim.numeral.signed:
         return [up]

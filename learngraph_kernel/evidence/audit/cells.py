@@ -35,11 +35,19 @@ class CellNumber:
     plain_integer: bool = False
 
 
+class NoUnit(Exception):
+    """Internal signal: the words beside the digits are no unit, so the cell is text."""
+
+
 _SPACES = "\u00a0\u2009\u202f\u2007"
 _CURRENCY = "|".join(
     sorted((re.escape(name) for name in CURRENCIES if not name.isascii() or len(name) <= 3), key=len, reverse=True)
 )
-_SCALE = "|".join(sorted((re.escape(word) for word in SCALES if not word.endswith("000s") and "000" not in word), key=len, reverse=True))
+_SCALE = "|".join(
+    sorted(
+        (re.escape(word) for word in SCALES if not word.endswith("000s") and "000" not in word), key=len, reverse=True
+    )
+)
 _NUMBER = (
     r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,2}(?:,\d{2})+,\d{3}(?:\.\d+)?|\d{1,3}(?:[ '’]\d{3})+(?:[.,]\d+)?"
     r"|\d{1,3}(?:\.\d{3})+,\d+|\d{1,3}(?:\.\d{3}){2,}|\d+,\d{1,2}(?!\d)|\d+(?:\.\d*)?(?:e[+-]?\d+)?|\.\d+(?:e[+-]?\d+)?"
@@ -80,8 +88,9 @@ def _from_match(match: re.Match[str]) -> CellNumber | None:
     signs = [sign for sign in (match["sign"], match["sign2"]) if sign]
     if len(signs) > 1 or bool(match["open"]) != bool(match["close"]) or (match["open"] and signs):
         return None
-    unit = _unit_of(match)
-    if unit is False:
+    try:
+        unit = _unit_of(match)
+    except NoUnit:
         return None
     digits = _ascii_number(match["number"])
     if re.match(r"0\d", digits):
@@ -94,8 +103,8 @@ def _from_match(match: re.Match[str]) -> CellNumber | None:
     return CellNumber((-value if negative else value) * scale, step * scale, unit, bool(match["scale"]))
 
 
-def _unit_of(match: re.Match[str]) -> str | None | bool:
-    """The canonical unit, None when there is none, False when what stands there is no unit (the cell is text)."""
+def _unit_of(match: re.Match[str]) -> str | None:
+    """The canonical unit, None when there is none. Raises NoUnit when what stands there is none (the cell is text)."""
     found: set[str] = set()
     if match["before"]:
         found.add(CURRENCIES[match["before"]])
@@ -104,12 +113,14 @@ def _unit_of(match: re.Match[str]) -> str | None | bool:
     if match["unit"]:
         unit = known(match["unit"])
         if unit is None:
-            return False
+            raise NoUnit
         found.add(unit)
     if len(found) > 1:
-        return False
+        raise NoUnit
     unit = next(iter(found), None)
-    return False if unit in PROPORTIONS and match["scale"] else unit
+    if unit in PROPORTIONS and match["scale"]:
+        raise NoUnit
+    return unit
 
 
 def _ascii_number(number: str) -> str:

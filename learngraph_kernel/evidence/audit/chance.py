@@ -1,9 +1,9 @@
 """How many matches would a number find by chance? The bound that keeps a search from proving anything.
 
-A derivation search tries many values: differences, ratios, shares. Near any number there is some of them, and the closer
-they lie the less a match means. So the density of the values tried, near the number and without the match itself, times
-the width of what the number admits, is the number of matches to expect of a made-up number. Above `MAX_EXPECTED` a match
-grounds nothing.
+A derivation search tries many values: differences, ratios, shares. Near any number there is some of them, and the
+closer they lie the less a match means. So the density of the values tried, near the number and without the match
+itself, times the width of what the number admits, is the number of matches to expect of a made-up number. Above
+`MAX_EXPECTED` a match grounds nothing.
 """
 
 from __future__ import annotations
@@ -15,15 +15,16 @@ MAX_EXPECTED = 0.05
 """The stated bound: at most one made-up number in twenty may find a derivation."""
 NEIGHBOURS = 8
 """How many of the nearest other values the density is estimated from."""
-SPARSE = 10
+SPARSE = 20
 """With few other values the density is taken over at least this many widths to either side of the number."""
 
 
 def expected_matches(values: Sequence[float], low: float, high: float, width: float) -> float:
     """Expected number of chance matches of one interval.
 
-    Takes the values tried (sorted, distinct), the interval, and the width to count with (at least that of the interval).
-    Returns the density of the other values near the interval times the width; 0 when there is no other value.
+    Takes the values tried (sorted, distinct), the interval, and the width to count with (at least that of the
+    interval). Returns the density of the other values near the interval times the width; 0 when there is no other
+    value.
     """
     width = max(width, high - low)
     first, last = bisect_left(values, low), bisect_right(values, high)

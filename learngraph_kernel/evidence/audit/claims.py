@@ -1,7 +1,7 @@
 """What a number in the text claims, in the terms of a table: unit, interval, sign.
 
-A `Numeral` is how the words read; a `Claim` adds what its sentence says about it: whether a verb of direction carries the
-sign, whether the number is a level ("fell to 5,200") or a change ("fell by 5,200"), and how exactly it is stated.
+A `Numeral` is how the words read; a `Claim` adds what its sentence says about it: whether a verb of direction carries
+the sign, whether the number is a level ("fell to 5,200") or a change ("fell by 5,200"), and how exactly it is stated.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ class Claim:
         numeral: as read.
         unit: canonical.
         low, high: the interval the wording means, unsigned by direction.
-        sign: `up` or `down` when a verb carries the sign, `loss` after "a loss of", None when the number says it itself.
+        sign: `up` or `down` when a verb carries the sign, `loss` after "a loss of", None when the number says it
+            itself.
         level: the number is where something stands, not by how much it changed.
         integer: stated as a whole number without scale; then a cell with decimals is compared after rounding.
         width: the room the statement leaves, never less than one unit of its last digit.
@@ -52,7 +53,7 @@ def make_claim(numeral: Numeral, sentence: Sentence) -> Claim | None:
     low = numeral.value if numeral.low is None else numeral.low
     high = numeral.value if numeral.high is None else numeral.high
     loose = numeral.kind == "range" or numeral.hedge is not None
-    exact = not loose and numeral.value == numeral.value.to_integral_value() and high - low <= 1
+    exact = not loose and numeral.value == numeral.value.to_integral_value() and high - low in (0, 1)
     before = sentence.text[: numeral.start - sentence.start]
     level = cues.LEVEL_BEFORE.search(before) is not None and cues.BY_BEFORE.search(before) is None
     sign: Sign = None if numeral.signed or level else numeral.direction
@@ -106,8 +107,8 @@ def thing(unit: str | None) -> bool:
 def matches(claim: Claim, value: Decimal, factor: Decimal, *, falls: bool) -> bool:
     """Whether a cell's value is what the claim says.
 
-    Takes the cell's value, the factor from `compatible`, and whether the cell's label names a fall (then a positive cell
-    is a fall). A wrong sign never matches.
+    Takes the cell's value, the factor from `compatible`, and whether the cell's label names a fall (then a positive
+    cell is a fall). A wrong sign never matches.
     """
     if claim.sign in ("down", "loss"):
         return _within(claim, -value, factor) or (falls and _within(claim, value, factor))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Literal, TypeAlias
 
 from learngraph_kernel.evidence.audit.labels import Axis
@@ -59,7 +59,8 @@ class Request:
 
     Attributes:
         operations: licensed by the sentence.
-        unit: the claim's canonical unit; decides which cells may be added, averaged or subtracted, and the result's factor.
+        unit: the claim's canonical unit; decides which cells may be added, averaged or subtracted, and the result's
+            factor.
         base: label id that follows "than", 比, …; None when the sentence names no base.
         change: the claim says that something moved, so order in time decides the sign.
     """
@@ -141,7 +142,7 @@ class Deriver:
         for how in ("sum", "mean"):
             if how not in request.operations:
                 continue
-            factor = self._factor(request.unit, group[0].unit, how)  # type: ignore[arg-type]
+            factor = self._factor(request.unit, group[0].unit, how)
             if factor is not None:
                 total = sum(fact.number for fact in group) * factor
                 if how == "sum":
@@ -195,12 +196,12 @@ class Deriver:
             totals: dict[tuple[int, ...], Fact] = {}
             rank = table.axes[place].rank
             for fact in table.facts:
-                line = _line_key(fact, table, place)
-                lines.setdefault(line, [])
+                shared = _line_key(fact, table, place)
+                line = lines[shared]
                 if fact.labels[place] in rank:
-                    lines[line].append(fact)
+                    line.append(fact)
                 elif fact.labels[place] >= 0:
-                    totals[line] = fact
+                    totals[shared] = fact
             for line in lines.values():
                 line.sort(key=lambda fact: rank[fact.labels[place]])
             self._lines[key], self._totals[key] = lines, totals
@@ -290,7 +291,7 @@ def _chosen_pairs(line: list[Fact], place: int, axis: Axis, named: frozenset[int
         for fact in inside:
             yield from _partners(fact, line, axis)
     elif axis.ordered:
-        yield from zip(line, line[1:], strict=False)
+        yield from pairwise(line)
         if len(line) > 2:
             yield line[0], line[-1]
     elif len(line) <= MAX_UNNAMED:
@@ -348,7 +349,11 @@ def _part_of_other(line: list[Fact], place: int, named: frozenset[int], base: in
 
 def _part_of_line(line: list[Fact], place: int, named: frozenset[int], total: Fact | None) -> Iterator[Derived]:
     """Cells as part of the total of their line, one by one or, if several are named, together."""
-    if len({fact.unit for fact in line}) != 1 or line[0].unit in ("%", FRACTION) or any(fact.number < 0 for fact in line):
+    if (
+        len({fact.unit for fact in line}) != 1
+        or line[0].unit in ("%", FRACTION)
+        or any(fact.number < 0 for fact in line)
+    ):
         return
     inside = [fact for fact in line if fact.labels[place] in named] if named else line
     wholes: list[tuple[float, tuple[Fact, ...]]] = []

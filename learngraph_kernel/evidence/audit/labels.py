@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -58,6 +58,9 @@ class Axis:
         labels: distinct labels, in table order.
         measure: the labels are different quantities (flights, delay), not members of one set (JFK, LGA; 2023, 2024).
         ordered: the labels are periods, in the order of `rank`.
+        rank: place of each label that is no total, in the axis's order.
+        title: what stands over a label column ("airport").
+        ref: the cells that hold the labels.
     """
 
     id: int
@@ -68,6 +71,8 @@ class Axis:
     measure: bool = False
     ordered: bool = False
     rank: dict[int, int] = field(default_factory=dict)
+    title: str = ""
+    ref: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,15 +87,68 @@ class Mention:
 
 
 _STOP = frozenset(
-    "a an the of in on at by for to and or with from per as is was were are be been it its this that these those we our "
-    "their there which who whose than then into over under between among all any each no not vs via but so if also".split()
+    [
+        "a",
+        "an",
+        "the",
+        "of",
+        "in",
+        "on",
+        "at",
+        "by",
+        "for",
+        "to",
+        "and",
+        "or",
+        "with",
+        "from",
+        "per",
+        "as",
+        "is",
+        "was",
+        "were",
+        "are",
+        "be",
+        "been",
+        "it",
+        "its",
+        "this",
+        "that",
+        "these",
+        "those",
+        "we",
+        "our",
+        "their",
+        "there",
+        "which",
+        "who",
+        "whose",
+        "than",
+        "then",
+        "into",
+        "over",
+        "under",
+        "between",
+        "among",
+        "all",
+        "any",
+        "each",
+        "no",
+        "not",
+        "vs",
+        "via",
+        "but",
+        "so",
+        "if",
+        "also",
+    ]
 )
 _SAME = {
     "avg": "mean", "average": "mean", "dep": "departure", "arr": "arrival", "pct": "percent", "percentage": "percent",
-    "rev": "revenue", "qty": "quantity", "amt": "amount", "min": "minute", "hr": "hour", "yr": "year", "mgmt": "management",
-    "ebit": "ebit", "turnover": "revenue", "depart": "departure", "arriv": "arrival",
+    "rev": "revenue", "qty": "quantity", "amt": "amount", "min": "minute", "hr": "hour", "yr": "year", "mgmt":
+    "management", "ebit": "ebit", "turnover": "revenue", "depart": "departure", "arriv": "arrival",
 }  # fmt: skip
-_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
+_MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 _ZH_DIGITS = {character: index for index, character in enumerate("零一二三四五六七八九十")}
 _ORDINALS = {"first": 1, "second": 2, "third": 3, "fourth": 4, "1st": 1, "2nd": 2, "3rd": 3, "4th": 4}
 
@@ -116,8 +174,8 @@ _CJK = re.compile(r"[\u3400-\u9fff]")
 def words(text: str, *, label: bool = False) -> list[Word]:
     """The comparable words of a text, in order.
 
-    Takes the text and whether it is a label (labels may be `snake_case` or `camelCase`). Returns words with their places
-    in the text; stop words are left out.
+    Takes the text and whether it is a label (labels may be `snake_case` or `camelCase`). Returns words with their
+    places in the text; stop words are left out.
     """
     if label:
         text = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text)
@@ -221,14 +279,20 @@ def period_of(text: str) -> tuple[int, ...] | None:
     rest = _PERIOD.sub("", folded).strip(" -/,.()年第E")
     if re.search(r"[^\W\d]", rest):
         return None
-    parts = {word[0] if word[0].isalpha() else "y": int(word.lstrip("wmdq")) for m in matches for word in _period_words(m)}
+    parts = {
+        word[0] if word[0].isalpha() else "y": int(word.lstrip("wmdq")) for m in matches for word in _period_words(m)
+    }
     middle = parts.get("w") or parts.get("m") or parts.get("q", 0) * 3
     return (parts.get("y", 0), middle, parts.get("d", 0))
 
 
-_TOTAL = re.compile(r"^(?:grand |sub)?-?(?:totals?|sum|overall|all|whole)\b|\btotals?$|^(?:合计|总计|小计|总和|全部|总)$|(?:合计|总计)$", re.I)
+_TOTAL = re.compile(
+    r"^(?:grand |sub)?-?(?:totals?|sum|overall|all|whole)\b|\btotals?$|^(?:合计|总计|小计|总和|全部|总)$|(?:合计|总计)$",
+    re.I,
+)
 _FALLS = re.compile(
-    r"\b(?:fall|falls|drop|drops|decline|declines|decrease|decreases|reduction|reductions|loss|losses|shrinkage|deficit|"
+    r"\b(?:fall|falls|drop|drops|decline|declines|decrease|decreases|reduction|reductions|loss|losses|shrinkage"
+    r"|deficit|"
     r"cuts?|down)\b|下降|降幅|减少|跌幅|下跌|下滑|亏损|降低|减幅",
     re.I,
 )
@@ -254,18 +318,23 @@ class LabelIndex:
             self._add_axis(axis)
 
     def _add_axis(self, axis: Axis) -> None:
-        variants = [(label, frozenset(w.word for w in words(form, label=True))) for label in axis.labels for form in forms(label.text)]
-        counts: dict[str, int] = defaultdict(int)
-        for label in axis.labels:
-            for word in {w.word for w in words(label.text, label=True)}:
-                counts[word] += 1
+        bags = [
+            (label, [frozenset(w.word for w in words(form, label=True)) for form in forms(label.text)])
+            for label in axis.labels
+        ]
+        counts = Counter(word for _, variants in bags for word in variants[0])
         several = len(axis.labels) > 1
-        for label, bag in variants:
-            own = {word for word in bag if not (several and counts[word] == len(axis.labels)) and counts[word] <= MAX_LABELS_PER_WORD}
-            for word in own:
-                self._by_word[word].append(len(self._variants))
-            if own:
-                self._variants.append((label, len(own)))
+        for label, variants in bags:
+            for bag in variants:
+                own = [
+                    w
+                    for w in bag
+                    if counts[w] <= MAX_LABELS_PER_WORD and not (several and counts[w] == len(axis.labels))
+                ]
+                for word in own:
+                    self._by_word[word].append(len(self._variants))
+                if own:
+                    self._variants.append((label, len(own)))
 
     def knows(self, word: str) -> bool:
         """Whether any label has this word."""
@@ -312,6 +381,8 @@ def _beats(other: Mention, mention: Mention) -> bool:
 def forms(text: str) -> list[str]:
     """The ways to say a label: whole, without its brackets, and what the brackets hold ("Kennedy (JFK)" → JFK)."""
     whole = fold(text)
-    inside = [part for part in re.findall(r"[(\[（]([^()\[\]（）]+)[)\]）]", whole) if len(part) > 1]
-    outside = re.sub(r"[(\[（][^()\[\]（）]*[)\]）]", " ", whole).strip()
+    if "(" not in whole and "[" not in whole:
+        return [whole]
+    inside = [part for part in re.findall(r"[(\[]([^()\[\]]+)[)\]]", whole) if len(part) > 1]
+    outside = re.sub(r"[(\[][^()\[\]]*[)\]]", " ", whole).strip()
     return list(dict.fromkeys([whole, *([outside] if inside and outside else []), *(inside if outside else [])]))

@@ -94,7 +94,11 @@ def find_identities(claim: Claim, facts: Facts, index: ValueIndex, named: Named)
 
 
 def _support(fact: Fact, table: Table, facts: Facts, named: Named) -> int:
-    support = sum(1 for axis, label in zip(table.axes, fact.labels, strict=True) if axis.id in named and label in named[axis.id].labels)
+    support = sum(
+        1
+        for axis, label in zip(table.axes, fact.labels, strict=True)
+        if axis.id in named and label in named[axis.id].labels
+    )
     own = named.get(facts.table_axis.id)
     return support + (own is not None and facts.table_axis.labels[fact.table].id in own.labels)
 
@@ -108,7 +112,9 @@ def _contradicted(fact: Fact, table: Table, facts: Facts, named: Named) -> bool:
     if attribution is None:
         return False
     tables = {place for place, label in enumerate(facts.table_axis.labels) if label.id in attribution.labels}
-    return fact.table not in tables and any(facts.tables[place].headers == table.headers and table.headers for place in tables)
+    return fact.table not in tables and any(
+        facts.tables[place].headers == table.headers and table.headers for place in tables
+    )
 
 
 def _named_elsewhere(claim: Claim, facts: Facts, named: Named) -> set[int]:

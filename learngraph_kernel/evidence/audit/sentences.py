@@ -2,7 +2,8 @@
 
 Attribution is what catches a right number under a wrong name, so its rule is stated in full. For one axis of one table:
 
-1. "A and B had 1 and 2, respectively": as many labels as numbers, in order (also without the word, when both are lists).
+1. "A and B had 1 and 2, respectively": as many labels as numbers, in order (also without the word, when both are
+lists).
 2. Labels in the number's own clause. Several labels and several numbers that alternate are paired in their order;
    otherwise the label nearest to the number, or all of them if that is not clear.
 3. Otherwise the nearest clause before it in the sentence that names one, else the nearest after it: *carried*.
@@ -22,6 +23,7 @@ from dataclasses import dataclass, field
 from learngraph_kernel.evidence.audit import cues
 from learngraph_kernel.evidence.audit.labels import Axis, LabelIndex, Mention, Word, words
 from learngraph_kernel.evidence.numerals.numeral import Numeral
+import itertools
 
 
 @dataclass(slots=True)
@@ -49,13 +51,18 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Attribution:
-    """The labels (ids) the text attaches to a number on one axis; `carried` when they come from another clause."""
+    """The labels (ids) the text attaches to a number on one axis; `carried` when they come from another clause, `later` when from one after."""
 
     labels: frozenset[int]
     carried: bool
+    later: bool = False
 
 
-_END = re.compile(r"[。！？!?]+[”’\"』」)]*|\.(?=[\"”’)]*(?:\s|$))|\n[ \t]*\n|\n(?=[ \t]*(?:[-*+•#>|]|\d+[.)]\s|\w+\s*[:：]\s*\S{1,24}$))|(?<=\|)[ \t]*\n", re.M)
+_END = re.compile(
+    r"[。！？!?]+[”’\"』」)]*|\.(?=[\"”’)]*(?:\s|$))|\n[ \t]*\n|\n(?=[ \t]*(?:[-*+•#>|]|\d+[.)]\s"
+    r"|\w+\s*[:：]\s*\S{1,24}$))|(?<=\|)[ \t]*\n",
+    re.M,
+)
 
 
 def split_sentences(text: str, numerals: Sequence[Numeral]) -> list[tuple[int, int]]:
@@ -123,7 +130,7 @@ def _is_digits_of(word: Word, offset: int, text: str, conclusions: Sequence[Nume
     for numeral in conclusions:
         if numeral.start < end and start < numeral.end:
             piece = text[max(start, numeral.start) : min(end, numeral.end)]
-            return any(character.isdigit() for character in piece) or len(word.word) > 1 and word.word[1:].isdigit()
+            return any(character.isdigit() for character in piece) or (len(word.word) > 1 and word.word[1:].isdigit())
     return False
 
 
@@ -134,7 +141,9 @@ def _clause_spans(
     begin = offset
     for match in cues.CLAUSE_BREAK.finditer(body):
         place = match.start() + offset
-        if place <= begin or any(numeral.start < place + len(match.group()) and place < numeral.end for numeral in numerals):
+        if place <= begin or any(
+            numeral.start < place + len(match.group()) and place < numeral.end for numeral in numerals
+        ):
             continue
         if _inside_label(place, match.end() + offset, found, index):
             continue
@@ -168,10 +177,11 @@ def attribute(numeral: Numeral, sentence: Sentence, axis: Axis, index: LabelInde
         return Attribution(frozenset(mention.label.id for mention in _nearest(numeral, clause, own)), False)
     if _drops(clause, sentence, axis, index):
         return None
-    for other in [*reversed(sentence.clauses[:place]), *sentence.clauses[place + 1 :]]:
-        carried = other.mentions.get(axis.id)
-        if carried:
-            return Attribution(frozenset(mention.label.id for mention in carried), True)
+    for later, clauses in ((False, reversed(sentence.clauses[:place])), (True, iter(sentence.clauses[place + 1 :]))):
+        for other in clauses:
+            carried = other.mentions.get(axis.id)
+            if carried:
+                return Attribution(frozenset(mention.label.id for mention in carried), True, later)
     return None
 
 
@@ -184,14 +194,15 @@ def _paired_lists(numeral: Numeral, sentence: Sentence, named: Sequence[Mention]
         return None
     said = cues.RESPECTIVELY.search(sentence.text) is not None
     if not said and not (
-        _is_list([(m.start, m.end) for m in named], sentence) and _is_list([(n.start, n.end) for n in sentence.numerals], sentence)
+        _is_list([(m.start, m.end) for m in named], sentence)
+        and _is_list([(n.start, n.end) for n in sentence.numerals], sentence)
     ):
         return None
     return named[sentence.numerals.index(numeral)]
 
 
 def _is_list(spans: Sequence[tuple[int, int]], sentence: Sentence) -> bool:
-    gaps = [sentence.text[a[1] - sentence.start : b[0] - sentence.start] for a, b in zip(spans, spans[1:], strict=False)]
+    gaps = [sentence.text[a[1] - sentence.start : b[0] - sentence.start] for a, b in itertools.pairwise(spans)]
     return all(cues.CONJUNCTION.fullmatch(gap) for gap in gaps) and cues.LIST_END.search(gaps[-1]) is not None
 
 
@@ -201,7 +212,7 @@ def _nearest(numeral: Numeral, clause: Clause, own: list[Mention]) -> list[Menti
         return own
     order = sorted([(m.start, 0) for m in own] + [(n.start, 1) for n in clause.numerals])
     kinds = [kind for _, kind in order]
-    alternating = len(own) == len(clause.numerals) and all(a != b for a, b in zip(kinds, kinds[1:], strict=False))
+    alternating = len(own) == len(clause.numerals) and all(a != b for a, b in itertools.pairwise(kinds))
     if alternating:
         return [own[clause.numerals.index(numeral)]]
     distances = [(_distance(numeral, mention), mention) for mention in own]
@@ -222,21 +233,29 @@ def _drops(clause: Clause, sentence: Sentence, axis: Axis, index: LabelIndex) ->
     if axis.measure:
         return bool(unknown)
     return any(
-        sentence.text[word.start - sentence.start].isupper() and word.start != _first_letter(sentence) for word in unknown
+        sentence.text[word.start - sentence.start].isupper() and word.start != _first_letter(sentence)
+        for word in unknown
     )
 
 
 def _first_letter(sentence: Sentence) -> int:
-    return sentence.start + len(sentence.text) - len(sentence.text.lstrip(" \n\t-*#>\"“("))
+    return sentence.start + len(sentence.text) - len(sentence.text.lstrip(' \n\t-*#>"“('))
 
 
 def _filler(word: Word) -> bool:
-    return word.word.isdigit() or word.word in _FILLERS or len(word.word) == 1 or any(cut in word.word for cut in _ZH_FILLERS)
+    return (
+        word.word.isdigit()
+        or word.word in _FILLERS
+        or len(word.word) == 1
+        or any(cut in word.word for cut in _ZH_FILLERS)
+    )
 
 
 _FILLERS = frozenset(
-    "had has have only just about around nearly record report handle see saw reach came come stood total respectively just "
-    "million billion thousand percent usd eur cny gbp flight week year month both each also still even in another other rest".split()
+    ["had", "has", "have", "only", "just", "about", "around", "nearly", "record", "report", "handle", "see", "saw",
+    "reach", "came", "come", "stood", "total", "respectively", "just", "million", "billion", "thousand", "percent",
+    "usd", "eur", "cny", "gbp", "flight", "week", "year", "month", "both", "each", "also", "still", "even", "in",
+    "another", "other", "rest"]
 )  # fmt: skip
 _ZH_FILLERS = ("为", "有", "是", "达", "则", "仅", "约", "的", "了", "万", "亿", "元", "%", "分", "别", "共")
 

@@ -2,8 +2,8 @@
 
 A table is read the way a person reads it: captions (a lone cell above the header), header lines, label columns, section
 rows, and the block of numbers. Every label column and every header line is an *axis*; a fact knows its label on each.
-Years, row numbers and identifiers are labels, not facts. Units and scales come from the cell itself, else from its row's
-labels, its header, its section, the captions or the table's name, in this order.
+Years, row numbers and identifiers are labels, not facts. Units and scales come from the cell itself, else from its
+row's labels, its header, its section, the captions or the table's name, in this order.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from decimal import Decimal
 from learngraph_kernel.evidence.audit.cells import CellNumber, parse_cell
 from learngraph_kernel.evidence.audit.labels import Axis, Label, is_total, names_a_fall, period_of
 from learngraph_kernel.evidence.audit.units import FRACTION, MONEY, PROPORTIONS, Declared, declared
+import itertools
 
 MAX_HEADER_LINES = 5
 
@@ -107,35 +108,63 @@ class _Reader:
         self.table.headers = frozenset(text for line in headers for text in line if text)
         title = " ".join([re.sub(r"\.\w{2,5}$", "", self.name), *captions])
         self._name_table(title)
-        row_axes = [self._axis("row") for _ in label_columns]
-        header_axes = [self._axis("header") for _ in headers]
-        section_axis = self._axis("section") if sections else None
         columns = [
             column
             for column in range(self.width)
             if column not in label_columns or (column and label_columns and column != label_columns[0])
         ]
-        columns = [column for column in columns if not self._is_index(column, header, body)]
+        columns = [
+            column
+            for column in columns
+            if any(self.numbers[row][column] is not None for row in body)
+            and not (self._is_index(column, header, body) or self._is_key(column, header, body))
+        ]
+        unit_columns = {
+            column for column in label_columns if any(_UNIT_TITLE.fullmatch(line[column]) for line in headers)
+        }
+        row_axes = {column: self._axis("row") for column in label_columns if column not in unit_columns}
+        for column, axis in row_axes.items():
+            axis.title = " ".join(line[column] for line in headers)
+            axis.ref = self._range(body[0], column, body[-1], column) if body else ""
+        header_axes = [self._axis("header") for _ in headers]
+        for axis, line in zip(header_axes, header, strict=True):
+            axis.ref = self._range(line, min(columns, default=0), line, self.width - 1)
+        section_axis = self._axis("section") if sections else None
         context = _Context(self, [declared(caption) for caption in captions] + [declared(self.name)])
-        said = {column: _merge(declared(line[column]) for line in reversed(headers) if line[column]) for column in columns}
+        said = {
+            column: _merge(declared(line[column]) for line in reversed(headers) if line[column]) for column in columns
+        }
         fractions = {column: self._fraction_column(column, body, said[column]) for column in columns}
+        heads = {
+            column: [self._label(axis, line[column]) for axis, line in zip(header_axes, headers, strict=True)]
+            for column in columns
+        }
         previous = [""] * self.width
         section = ""
         for row in body:
             section = sections.get(row, section)
             texts = self._row_texts(row, label_columns, previous)
             row_said = _merge(declared(text) for text in reversed(texts) if text)
-            labels = [self._label(axis, text) for axis, text in zip(row_axes, texts, strict=True)]
+            labels = [
+                self._label(row_axes[column], text)
+                for column, text in zip(label_columns, texts, strict=True)
+                if column in row_axes
+            ]
             for column in columns:
                 number = self.numbers[row][column]
                 if number is None:
                     continue
-                own = labels + [self._label(axis, line[column]) for axis, line in zip(header_axes, headers, strict=True)]
+                own = labels + heads[column]
                 if section_axis is not None:
                     own.append(self._label(section_axis, section))
-                unit, factor = context.unit_and_scale(number, row_said, said[column], declared(section), fractions[column])
+                unit, factor = context.unit_and_scale(
+                    number, row_said, said[column], declared(section), fractions[column]
+                )
                 self._fact(row, column, number, unit, factor, own)
         self._finish_axes()
+
+    def _range(self, row: int, column: int, last_row: int, last_column: int) -> str:
+        return f"{self.name}!R{row + 1}C{column + 1}:R{last_row + 1}C{last_column + 1}"
 
     # --- layout
 
@@ -149,7 +178,12 @@ class _Reader:
             filled = [column for column, cell in enumerate(row) if cell]
             if not filled:
                 line += 1
-            elif len(filled) == 1 and self.width > 1 and self.numbers[line][filled[0]] is None and (filled[0] == 0 or not header):
+            elif (
+                len(filled) == 1
+                and self.width > 1
+                and self.numbers[line][filled[0]] is None
+                and (filled[0] == 0 or not header)
+            ):
                 if header and not self._more_header(line + 1, header):
                     break
                 captions.append(row[filled[0]])
@@ -173,11 +207,16 @@ class _Reader:
         values = [number for number in numbers if number is not None]
         if any(not _year_like(number) for number in values):
             return False
-        if values and header and row[0]:
+        if values and header and row[0] and all(self.rows[header[-1]][1:]):
             return False
         if values and not header:
             years = [number.value for number in values]
-            return numbers[0] is None and (len(set(years)) == len(years) or not row[0]) and len(values) >= 1 and self.width > 1
+            return (
+                numbers[0] is None
+                and (len(set(years)) == len(years) or not row[0])
+                and len(values) >= 1
+                and self.width > 1
+            )
         if header and not values:
             return self._header_goes_on(line, header)
         return True
@@ -187,7 +226,7 @@ class _Reader:
         above = self.rows[header[-1]]
         if not self.rows[line][0]:
             return True
-        spanning = any(not cell for cell in above[1:]) or any(a and a == b for a, b in zip(above[1:], above[2:], strict=False))
+        spanning = any(not cell for cell in above[1:]) or any(a and a == b for a, b in itertools.pairwise(above))
         missing = any(cell.lower() in {"n/a", "na", "-", "--", "—", "null", "none", "nan"} for cell in self.rows[line])
         return spanning and not missing
 
@@ -196,8 +235,12 @@ class _Reader:
         for column in range(self.width):
             filled = [row for row in body if self.rows[row][column]]
             numeric = [row for row in filled if self.numbers[row][column] is not None]
-            text = len(filled) - len([row for row in filled if self.numbers[row][column] is not None or _no_value(self.rows[row][column])])
-            if (filled and text * 2 > len(filled) and len(numeric) * 2 < len(filled)) or self._is_key(column, header, body):
+            text = len(filled) - len(
+                [row for row in filled if self.numbers[row][column] is not None or _no_value(self.rows[row][column])]
+            )
+            if (filled and text * 2 > len(filled) and len(numeric) * 2 < len(filled)) or self._is_key(
+                column, header, body
+            ):
                 found.append(column)
         if len(found) == self.width and self.width > 1:
             found = found[:1]
@@ -297,9 +340,11 @@ class _Reader:
         self.facts.labels[label.id] = label
         return label
 
-    def _fact(self, row: int, column: int, number: CellNumber, unit: str | None, factor: Decimal, labels: list[int]) -> None:
+    def _fact(
+        self, row: int, column: int, number: CellNumber, unit: str | None, factor: Decimal, labels: list[int]
+    ) -> None:
         known = [self.facts.labels[label] for label in labels if label >= 0]
-        value = number.value * factor
+        value, step = (number.value, number.step) if factor == 1 else (number.value * factor, number.step * factor)
         fact = Fact(
             index=len(self.facts.facts),
             ref=f"{self.name}!R{row + 1}C{column + 1}",
@@ -308,7 +353,7 @@ class _Reader:
             column=column,
             value=value,
             number=float(value),
-            step=number.step * factor,
+            step=step,
             unit=unit,
             labels=tuple(labels),
             total=any(label.total for label in known),
@@ -331,8 +376,10 @@ class _Reader:
             axis.rank = {label.id: place for place, label in enumerate(members)}
         headers_are_periods = periods > 0
         for axis in self.table.axes:
-            last_header = axis.kind == "header" and not axis.ordered
-            axis.measure = last_header if not headers_are_periods else (axis.kind == "row" and not axis.ordered)
+            if headers_are_periods:
+                axis.measure = axis.kind == "row" and not axis.ordered
+            else:
+                axis.measure = axis.kind == "header" and not axis.ordered and not _one_set(axis)
 
 
 class _Context:
@@ -375,8 +422,16 @@ def _merge(parts: Iterable[Declared]) -> Declared:
 
 
 _YEAR_TITLE = re.compile(r"year|\bfy\b|season|date|period|年", re.I)
-_PERIOD_TITLE = re.compile(r"(?:week|month|day|hour|quarter|weekday|wk|day of .*|week of .*|周|周次|月|月份|日|日期|小时|季度|时段|hour of day)", re.I)
-_ID_TITLE = re.compile(r"#|no\.?|nr\.?|rank(?:ing)?|id|.*[_ ]id|index|idx|row|编号|序号|排名|行号|(?:.*)?(?:代码|编码)|zip(?: ?code)?|postcode|unnamed: 0", re.I)
+_UNIT_TITLE = re.compile(r"units?(?: of measure)?|单位|uom", re.I)
+_PERIOD_TITLE = re.compile(
+    r"(?:week|month|day|hour|quarter|weekday|wk|day of .*|week of .*|周|周次|月|月份|日|日期|小时|季度|时段|hour of day)",
+    re.I,
+)
+_ID_TITLE = re.compile(
+    r"#|no\.?|nr\.?|rank(?:ing)?|id|.*[_ ]id|index|idx|row|编号|序号|排名|行号|(?:.*)?(?:代码|编码)|zip(?: ?code)?|postcode"
+    r"|unnamed: 0",
+    re.I,
+)
 
 
 def _year_like(number: CellNumber) -> bool:
@@ -385,12 +440,35 @@ def _year_like(number: CellNumber) -> bool:
 
 def _ascending(cells: Sequence[tuple[str, CellNumber | None]]) -> bool:
     values = [number.value for _, number in cells if number is not None]
-    steps = {b - a for a, b in zip(values, values[1:], strict=False)}
+    steps = {b - a for a, b in itertools.pairwise(values)}
     return len(values) > 1 and (steps <= {Decimal(1)} or steps <= {Decimal(-1)})
 
 
+def _one_set(axis: Axis) -> bool:
+    """Whether header labels are members of one set (JFK, LGA, Total), not different quantities."""
+    members = [label for label in axis.labels if label.id in axis.rank]
+    return len(members) > 1 and (
+        len(members) < len(axis.labels) or all(re.fullmatch(r"[A-Z]{2,4}", label.text) for label in members)
+    )
+
+
 def _no_value(cell: str) -> bool:
-    return cell.strip().lower() in {"", "n/a", "na", "-", "--", "–", "—", "…", "...", "null", "none", "nan", "无", "不适用"}
+    return cell.strip().lower() in {
+        "",
+        "n/a",
+        "na",
+        "-",
+        "--",
+        "–",
+        "—",
+        "…",
+        "...",
+        "null",
+        "none",
+        "nan",
+        "无",
+        "不适用",
+    }
 
 
 def _period_column(cell: str) -> bool:

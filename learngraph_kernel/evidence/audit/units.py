@@ -68,7 +68,9 @@ _MEASURES: dict[str, tuple[str, ...]] = {
     "m²": ("m2", "sqm", "平方米"),
     "km²": ("km2", "平方公里"),
 }  # fmt: skip
-_COUNTERS = "人|人次|名|位|件|个|只|条|次|家|班|班次|架|架次|台|辆|户|套|份|单|笔|张|本|间|场|票|株|头|箱|盒|瓶|辆次|航班"
+_COUNTERS = (
+    "人|人次|名|位|件|个|只|条|次|家|班|班次|架|架次|台|辆|户|套|份|单|笔|张|本|间|场|票|株|头|箱|盒|瓶|辆次|航班"
+)
 
 _CANONICAL: dict[str, str] = {
     **CURRENCIES,
@@ -141,7 +143,9 @@ _MONEY_WORD = rf"(?:{_SYMBOL}|\b(?:{_CODES})(?![a-z])|\b(?:dollars?|euros?|pound
 _ZH_MONEY = r"(?:美元|美金|欧元|英镑|日元|港元|港币|韩元|卢布|人民币|元)"
 _ZH_SCALE = r"(?:万亿|百亿|十亿|千万|百万|十万|亿|万|千)"
 
-_SCALE_WORD = re.compile(r"\b(thousands?|millions?|billions?|trillions?|lakhs?|crores?|mln|bn)\b|(?:^|[\s(])([’']000s?|000s)\b")
+_SCALE_WORD = re.compile(
+    r"\b(thousands?|millions?|billions?|trillions?|lakhs?|crores?|mln|bn)\b|(?:^|[\s(])([’']000s?|000s)\b"
+)
 _SCALE_AFTER_MONEY = re.compile(rf"{_MONEY_WORD}\s?(k|m|mn|mm|b|bn|tn|trn|000)\b")
 _SCALE_ALONE = re.compile(r"^(?:in\s+)?(k|mn|bn|mln|000|[’']000)s?$")
 _ZH_SCALED = re.compile(rf"({_ZH_SCALE})(?={_ZH_MONEY}|人|件|个|吨|次|台|辆|户|股|张|份|家|$)")
@@ -150,11 +154,19 @@ _PERCENT_WORD = re.compile(r"\b(?:percent|per cent|percentage|pct)\b|百分比")
 _POINTS = re.compile(r"\b(?:percentage points?|pp|ppts?|p\.p\.)(?![a-z])|百分点")
 _BASIS = re.compile(r"\b(?:bps?|basis points?)\b|基点")
 _RATE = re.compile(
-    r"\b(?:rates?|shares?|ratios?|proportion|fraction|probability|yoy|mom|qoq|wow|y/y|m/m)\b|占比|比例|比重|比率|份额|同比|环比|增速|增幅|降幅|(?<!效)率"
+    r"\b(?:rates?|shares?|ratios?|proportion|fraction|probability|yoy|mom|qoq|wow|y/y|m/m)\b|占比|比例|比重|比率|份额|同比"
+    r"|环比|增速|增幅|降幅|(?<!效)率"
 )
-_NOT_A_SHARE = re.compile(r"exchange rate|interest coverage|per share|share price|shares (?:outstanding|issued|sold)|汇率|每股|heart rate|\brates? per\b")
-_COUNT = re.compile(r"\b(?:number of|count|headcount|employees|staff|customers|users|flights|orders)\b|人数|数量|员工|订单数|户数|客户数|家数")
-_PIECE = re.compile(r"[(\[]([^()\[\]]*)[)\]]|单位\s*[::]\s*(\S+)|\bunits?\s*[:=]\s*(.+)$|,\s*([^,]+)$|\bin\s+([\w$€£¥%' ]+)$")
+_NOT_A_SHARE = re.compile(
+    r"exchange rate|interest coverage|per share|share price|shares (?:outstanding|issued|sold)|汇率|每股|heart rate"
+    r"|\brates? per\b"
+)
+_COUNT = re.compile(
+    r"\b(?:number of|count|headcount|employees|staff|customers|users|flights|orders)\b|人数|数量|员工|订单数|户数|客户数|家数"
+)
+_PIECE = re.compile(
+    r"[(\[]([^()\[\]]*)[)\]]|单位\s*[::]\s*(\S+)|\bunits?\s*[:=]\s*(.+)$|,\s*([^,]+)$|\bin\s+([\w$€£¥%' ]+)$"
+)
 
 
 @lru_cache(maxsize=4096)

@@ -45,11 +45,11 @@ def number(
 ) -> str:
     """Text that opens: looks like the text around it, is a native disclosure, works without script."""
     dress = setting.dress
-    label = setting.words("open", value=shown)
+    label = escape.attribute(setting.words("open", value=shown), limit=200)
     name = f' name="{escape.attribute(group)}"' if group else ""
     return (
         f'<details{dress(kind)}{name}><summary{dress("summary")} title="{escape.attribute(ref)}" '
-        f'aria-label="{escape.attribute(label, limit=200)}">{escape.text(shown, limit=4_000)}</summary>{inner}</details>'
+        f'aria-label="{label}">{escape.text(shown, limit=4_000)}</summary>{inner}</details>'
     )
 
 
@@ -150,11 +150,8 @@ class _Body:
 
 def _reason(reason: Reason, document: ReportDocument, setting: Setting) -> str:
     """In the reader's language what is missing, then the recorded sentence."""
-    titles = {str(item.opening["ref"]): str(item.opening["title"]) for item in document.citations if _is_metric(item)}
+    opened = [item.opening for item in document.citations if item.opening is not None and item.kind == "metric"]
+    titles = {str(opening["ref"]): str(opening["title"]) for opening in opened}
     about = titles.get(reason.about, reason.about)
     said = escape.text(setting.words(f"reason.{reason.code}", about=about), limit=200)
     return f"<li>{said} <span{setting.dress('quiet')}>— {escape.text(reason.message, limit=600)}</span></li>"
-
-
-def _is_metric(citation: ResolvedCitation) -> bool:
-    return citation.kind == "metric" and citation.opening is not None

@@ -22,6 +22,7 @@ _MONO = "font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, monospace"
 _RULE = "rgba(128,128,128,0.35)"
 _FAINT = "rgba(128,128,128,0.12)"
 _ACCENT = "#0f8a7e"
+_BANNER = f"margin: 0 0 0.8em 0; padding: 0.5em 0.8em; background-color: {_FAINT}; border-left: 3px solid"
 
 STYLES: Mapping[str, str] = {
     "report": "max-width: 46em; line-height: 1.6",
@@ -30,14 +31,15 @@ STYLES: Mapping[str, str] = {
     "words": "display: inline-block; vertical-align: top; max-width: 100%",
     "cell": "display: inline-block; vertical-align: top; max-width: 100%",
     "summary": f"display: inline; cursor: pointer; white-space: nowrap; border-bottom: 1px dotted {_ACCENT}",
-    "panel": f"margin: 0.5em 0 0.9em 0; padding: 0.7em 0.9em; border: 1px solid {_RULE}; border-left: 3px solid {_ACCENT}; "
-    f"border-radius: 4px; background-color: {_FAINT}; font-size: 0.9em; line-height: 1.45; white-space: normal; font-weight: 400",
+    "panel": f"margin: 0.5em 0 0.9em 0; padding: 0.7em 0.9em; border: 1px solid {_RULE}; border-radius: 4px; "
+    f"border-left: 3px solid {_ACCENT}; background-color: {_FAINT}; font-size: 0.9em; line-height: 1.45; "
+    "white-space: normal; font-weight: 400; text-align: left",
     "head": "margin-bottom: 0.5em",
     "big": "font-size: 1.35em; font-weight: 600",
     "title": "font-weight: 600; margin-left: 0.5em",
     "quiet": "opacity: 0.7",
-    "label": "opacity: 0.7; font-weight: 400; text-align: left; vertical-align: top; padding: 0.1em 0.9em 0.1em 0; white-space: nowrap; "
-    "border: 0",
+    "label": "opacity: 0.7; font-weight: 400; text-align: left; vertical-align: top; padding: 0.1em 0.9em 0.1em 0; "
+    "white-space: nowrap; border: 0",
     "fact": "text-align: left; vertical-align: top; padding: 0.1em 0; border: 0",
     "facts": "border-collapse: collapse; margin: 0 0 0.6em 0",
     "section": "font-size: 0.85em; opacity: 0.7; margin: 0.7em 0 0.25em 0; font-weight: 600",
@@ -62,10 +64,10 @@ STYLES: Mapping[str, str] = {
     "mark": "background-color: rgba(214,120,0,0.22); border-bottom: 2px solid #d67800",
     "badge": "font-size: 0.75em; color: #b35f00; margin-left: 0.25em; white-space: nowrap",
     "quote": f"margin: 0.3em 0; padding: 0.4em 0.8em; border-left: 3px solid {_RULE}; white-space: pre-wrap",
-    "banner-formal": f"margin: 0 0 0.8em 0; padding: 0.5em 0.8em; border-left: 3px solid #1d8a4e; background-color: {_FAINT}",
-    "banner-degraded": f"margin: 0 0 0.8em 0; padding: 0.5em 0.8em; border-left: 3px solid #d67800; background-color: {_FAINT}",
-    "banner-withheld": f"margin: 0 0 0.8em 0; padding: 0.5em 0.8em; border-left: 3px solid #c0392b; background-color: {_FAINT}",
-    "banner-exploratory": f"margin: 0 0 0.8em 0; padding: 0.5em 0.8em; border-left: 3px solid {_RULE}; background-color: {_FAINT}",
+    "banner-formal": f"{_BANNER} #1d8a4e",
+    "banner-degraded": f"{_BANNER} #d67800",
+    "banner-withheld": f"{_BANNER} #c0392b",
+    "banner-exploratory": f"{_BANNER} {_RULE}",
     "tier": "font-weight: 700; margin-right: 0.5em",
     "foot": "margin-top: 0.4em; font-size: 0.9em; opacity: 0.7",
     "caption": "opacity: 0.7; font-size: 0.9em; margin-top: 0.2em",

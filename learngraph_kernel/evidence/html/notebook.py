@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from learngraph_kernel.canonical import encode_value
-from learngraph_kernel.evidence.display import NOTHING, Style, as_number, display, safe_text
+from learngraph_kernel.evidence.display import NOTHING, Style, as_number, display, noun_of, safe_text
 from learngraph_kernel.evidence.document import ReportDocument
 from learngraph_kernel.evidence.html import escape
 from learngraph_kernel.evidence.html.body import number, report_body, tier_banner
@@ -56,7 +56,7 @@ def mimebundle_for_metrics(
         shown = _metric_text(result, language)
         title = title_of(result, language)
         opened = number(shown, f"m:{result.name}", panel(openings.get(result.name), shown, setting), setting)
-        unit = result.unit or ""
+        unit = noun_of(result.unit) or ""
         rows.append(
             f"<tr><td{by_style('td')}>{escape.text(title, limit=200)}</td>"
             f"<td{by_style('td-number')}>{opened}</td><td{by_style('td')}>{escape.text(unit, limit=40)}</td>"

@@ -6,10 +6,12 @@ even a mistake in escaping could not load or run anything.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 from learngraph_kernel.evidence.display import Style, display
 from learngraph_kernel.evidence.document import ReportDocument
@@ -69,19 +71,28 @@ def _header(name: str, run: RunFacts, setting: Setting) -> str:
     line = " · ".join(escape.text(fact, limit=120) for fact in facts_line if fact)
     parameters = "".join(
         f'<span class="lg-parameter"><span>{escape.text(key, limit=60)}</span> '
-        f"{escape.text(display(value, Style(words.language)) if not isinstance(value, list | dict) else str(value), limit=80)}</span>"
+        f"{escape.text(_parameter(value, words.language), limit=80)}</span>"
         for key, value in run.parameters.items()
     )
+    shown = f'<div class="lg-parameters">{parameters}</div>' if parameters else ""
     return (
         f'<header><div class="lg-brand"><span class="lg-sign" aria-hidden="true"></span>LearnGraph</div>'
-        f'<div class="lg-line">{line}</div>{f"<div class=lg-parameters>{parameters}</div>" if parameters else ""}</header>'
+        f'<div class="lg-line">{line}</div>{shown}</header>'
     )
+
+
+def _parameter(value: Any, language: str) -> str:
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else display(value, Style(language))
 
 
 def _figures(images: Sequence[Image], words: Words) -> str:
     figures = []
     for image in images:
         if image.mime not in _IMAGE_TYPES or not _BASE64.match(image.base64):
+            said = words("figure.unshown", mime=image.mime)
+            figures.append(
+                f"<figure><figcaption>{escape.text(f'{image.title} ({said})', limit=400)}</figcaption></figure>\n"
+            )
             continue
         data = re.sub(r"\s+", "", image.base64)
         figures.append(

@@ -13,7 +13,7 @@ from decimal import Context, Decimal
 from typing import Any
 
 from learngraph_kernel.canonical import decode_value
-from learngraph_kernel.evidence.display import NOTHING, Style, as_number, display, exact
+from learngraph_kernel.evidence.display import NOTHING, Style, as_number, display, exact, noun_of
 from learngraph_kernel.evidence.html import escape
 from learngraph_kernel.evidence.html.dress import Dress
 from learngraph_kernel.evidence.html.facts import SealFacts
@@ -107,12 +107,7 @@ def statement(query: dict[str, Any], setting: Setting) -> str:
 
 def value_text(value: Any, language: str) -> str:
     """A JSON value of an opening as text."""
-    return display(decode_value(value), Style(language)) if not isinstance(value, list) else escape_list(value)
-
-
-def escape_list(value: Sequence[Any]) -> str:
-    """A nested value, cut; it is escaped by whoever writes it."""
-    return str(decode_value(value))[:200]
+    return display(decode_value(value), Style(language))
 
 
 def facts(rows: Sequence[tuple[str, str, str]], setting: Setting) -> str:
@@ -133,19 +128,14 @@ def _head(opening: Opening, shown: str, setting: Setting) -> str:
         tail.append(f"{setting.words('version')} {opening['version']}")
     if opening.get("type"):
         tail.append(opening["type"])
-    unit = opening.get("unit")
+    noun = noun_of(opening.get("unit"))
     title = opening.get("title") or ""
-    big = f"{shown} {unit}" if unit and unit not in shown and not _unit_shown(shown, unit) else shown
+    big = f"{shown} {noun}" if noun and shown != NOTHING else shown
     return (
         f"<div{dress('head')}><span{dress('big')}>{escape.text(big, limit=400)}</span> "
         f"<span{dress('title')}>{escape.text(title, limit=200)}</span> "
         f"<span{dress('quiet')}>{escape.text(' · '.join(tail), limit=400)}</span></div>"
     )
-
-
-def _unit_shown(shown: str, unit: str) -> bool:
-    """A currency code is shown as its sign or word; a bare noun is not."""
-    return shown == NOTHING or (unit.isascii() and unit.isupper() and len(unit) == 3) or not unit.isalpha()
 
 
 def _computation(opening: Opening, shown: str, setting: Setting) -> list[str]:
@@ -157,7 +147,8 @@ def _computation(opening: Opening, shown: str, setting: Setting) -> list[str]:
         rows.append((words("no_value"), opening["reason"] or opening["state"], "fact-text"))
     also = opening.get("also")
     if also:
-        line = f"{also['formula']} = {also['substituted']} = {_result(also['value'])} ({words('version')} {also['version']})"
+        line = f"{also['formula']} = {also['substituted']} = {_result(also['value'])}"
+        line += f" ({words('version')} {also['version']})"
         rows.append((words("also"), line, "code"))
     parts = [facts(rows, setting)]
     if opening["inputs"]:
@@ -208,9 +199,8 @@ def _row(window: dict[str, Any], offset: int, row: Sequence[Any], numeric: set[i
         kind = "cited" if single else "column" if whole else "td"
         role = kind + ("-number" if index in numeric else "")
         ref = f"{window['snapshot']}.r{number}.{name}"
-        cells_html.append(
-            f'<td{dress(role)} title="{escape.attribute(ref)}">{escape.text(value_text(value, setting.words.language))}</td>'
-        )
+        text = escape.text(value_text(value, setting.words.language))
+        cells_html.append(f'<td{dress(role)} title="{escape.attribute(ref)}">{text}</td>')
     return f"<tr><th{dress('td-row')}>r{number}</th>{''.join(cells_html)}</tr>"
 
 
@@ -229,7 +219,8 @@ def _span(window: dict[str, Any], words: Words) -> str:
 def _passage(opening: Opening, setting: Setting) -> str:
     dress, text = setting.dress, opening["text"]
     start, end = opening["start"], opening["end"]
-    quoted = f"{escape.text(text[:start])}<mark{dress('mark-quote')}>{escape.text(text[start:end])}</mark>{escape.text(text[end:])}"
+    mark = f"<mark{dress('mark-quote')}>{escape.text(text[start:end])}</mark>"
+    quoted = f"{escape.text(text[:start])}{mark}{escape.text(text[end:])}"
     place = f"{opening['title']} · {opening['place']}"
     return _section(f"{setting.words('passage')} · {place}", setting) + f"<div{dress('quote')}>{quoted}</div>"
 

@@ -121,8 +121,8 @@ def book(**changes: Any) -> Book:
         "passages": {
             "K1": Passage(
                 "K1",
-                "Operations log, 13 February.\nSnow closed two runways until noon; carriers consolidated\nshort-haul rotations "
-                "and published a recovery schedule the same evening.",
+                "Operations log, 13 February.\nSnow closed two runways until noon; carriers consolidated\n"
+                "short-haul rotations and published a recovery schedule the same evening.",
                 "operations-log.pdf",
                 "p. 4",
             )
@@ -185,16 +185,16 @@ def _metrics() -> list[MetricResult]:
 
 ENGLISH = """# JFK in week [[i:week]]
 
-[[m:flights]] flights left **[[i:airport]]** this week, and [[m:on_time_rate]] of those that flew were on time. Ticket revenue
-came to [[m:revenue]] ([[m:revenue|M|.2]]), about [[m:carrier_mean]] flights for each carrier.
+[[m:flights]] flights left **[[i:airport]]** this week, and [[m:on_time_rate]] of those that flew were on time.
+Ticket revenue came to [[m:revenue]] ([[m:revenue|M|.2]]), about [[m:carrier_mean]] flights for each carrier.
 
 ## Who flew
 
 [[table:Q2 cols=carrier,flights,on_time_share rows=0-4]]
 
-The busiest carrier, [[v:Q2.r0.carrier]], flew [[v:Q2.r0.flights]] times with an on-time share of [[v:Q2.r0.on_time_share]] %;
-[[v:Q2.r1.carrier]] did better at [[v:Q2.r1.on_time_share]] %. Both come from [[c:flights.arr_delay]] in [[t:flights]], the same
-column as `flights.carrier`.
+The busiest carrier, [[v:Q2.r0.carrier]], flew [[v:Q2.r0.flights]] times with an on-time share of
+[[v:Q2.r0.on_time_share]] %; [[v:Q2.r1.carrier]] did better at [[v:Q2.r1.on_time_share]] %. Both come from
+[[c:flights.arr_delay]] in [[t:flights]], beside `flights.carrier`.
 
 - The operations log explains Wednesday: [[q:K1|Snow closed two runways until noon]].
 - Weather explains [[m:weather_share]] of the delays.
@@ -204,15 +204,15 @@ See the [method](https://example.org/method) for definitions. [[see:m:on_time_ra
 
 CHINESE = """# [[i:airport]] 航班周报：[[i:week]]
 
-本周共有 [[m:flights]] 个航班从 **[[i:airport]]** 出发，准点率为 [[m:on_time_rate]]。票务收入 [[m:revenue|万]]，平均每家航司
-[[m:carrier_mean]] 个航班。
+本周共有 [[m:flights]] 个航班从 **[[i:airport]]** 出发，准点率为 [[m:on_time_rate]]。票务收入 [[m:revenue|万]]，
+平均每家航司 [[m:carrier_mean]] 个航班。
 
 ## 各航司情况
 
 [[table:Q2 cols=carrier,flights,on_time_share rows=0-4]]
 
-航班最多的是 [[v:Q2.r0.carrier]]，共 [[v:Q2.r0.flights]] 班；[[v:Q2.r1.carrier]] 的准点情况更好。数据来自 [[t:flights]] 表的
-[[c:flights.arr_delay]] 列。
+航班最多的是 [[v:Q2.r0.carrier]]，共 [[v:Q2.r0.flights]] 班；[[v:Q2.r1.carrier]] 的准点情况更好。数据来自
+[[t:flights]] 表的 [[c:flights.arr_delay]] 列。
 
 - 运行日志记载：[[q:K1|Snow closed two runways until noon]]。
 - 天气因素占延误的 [[m:weather_share]]。
