@@ -160,7 +160,11 @@ def test_code_ranges_carry_their_content() -> None:
     assert text[spans[0].start : spans[0].end] == "`x y`"
 
 
-@pytest.mark.parametrize("text", ["[[" * 200_000, "[[m:" * 100_000, "`" * 200_000, "` `` " * 60_000, "[[m:a|" + "x" * 400_000])
+@pytest.mark.parametrize(
+    "text",
+    ["[[" * 200_000, "[[m:" * 100_000, "`" * 200_000, "` `` " * 60_000, "[[m:a|" + "x" * 400_000],
+    ids=["brackets", "openings", "one run", "many runs", "one long format"],
+)
 def test_hostile_text_is_read_in_linear_time(text: str) -> None:
     start = time.perf_counter()
     parse_citations(text)

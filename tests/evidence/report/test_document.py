@@ -103,9 +103,9 @@ def test_a_format_that_does_not_fit_is_a_violation() -> None:
 
 def test_a_table_that_is_too_large_is_refused() -> None:
     big = ListSnapshot("Q1", [("n", "int64")], [(number,) for number in range(500)])
-    assert [item.code for item in build_document("[[table:Q1 rows=0-499]]", book(snapshots={"Q1": big})).violations] == [
-        "table_too_large"
-    ]
+    assert [
+        item.code for item in build_document("[[table:Q1 rows=0-499]]", book(snapshots={"Q1": big})).violations
+    ] == ["table_too_large"]
     document = build_document("[[table:Q1]]", book(snapshots={"Q1": big}))
     opening = document.citations[0].opening
     assert opening is not None
@@ -194,7 +194,9 @@ def test_two_runs_of_the_same_notebook_give_the_same_bytes() -> None:
 
 
 def test_a_document_survives_being_stored() -> None:
-    document = build_document(ENGLISH + "\nand 5 more `ordrs`", book(), formal=True).issued("degraded", ["weather_share"])
+    document = build_document(ENGLISH + "\nand 5 more `ordrs`", book(), formal=True).issued(
+        "degraded", ["weather_share"]
+    )
     assert ReportDocument.from_json(document.as_json()) == document
 
 
