@@ -4,6 +4,7 @@
 
 export LEARNGRAPH_HOME ?= $(CURDIR)/.learngraph
 BIN := .venv/bin
+LINT := $(BIN)/ruff check . && $(BIN)/ruff format --check --quiet . && $(BIN)/mypy
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -14,13 +15,14 @@ setup: ## prepare .venv (does nothing when it is up to date)
 demo: setup ## run the flights workflow; print report, tier, seal and the line that verifies it
 	@$(BIN)/python .ci/demo.py
 
-test: lint ## lint, then the whole test suite; skips are listed before the closing line
-	@env -u LEARNGRAPH_HOME $(BIN)/python -m pytest -n 2 -ra
+test: setup ## lint and the whole test suite; skips are listed before the closing line
+	@$(LINT); lint=$$?; \
+	env -u LEARNGRAPH_HOME $(BIN)/python -m pytest -n 2 -ra; tests=$$?; \
+	[ $$lint -eq 0 ] || echo "make test: lint failed, see above the tests" >&2; \
+	exit $$((tests ? tests : lint))
 
 lint: setup ## ruff and mypy
-	@$(BIN)/ruff check .
-	@$(BIN)/ruff format --check --quiet .
-	@$(BIN)/mypy
+	@$(LINT)
 
 format: setup ## let ruff put the code in order
 	@$(BIN)/ruff check --fix .
@@ -28,13 +30,13 @@ format: setup ## let ruff put the code in order
 
 lab: setup ## JupyterLab with the demo workspace
 	@$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) \
-	  --ServerApp.root_dir=$(CURDIR) --LabApp.default_url=/lab/tree/notebooks/flights_weekly.ipynb
+	  --ServerApp.root_dir=$(CURDIR)/notebooks --LabApp.default_url=/lab/tree/flights_weekly.ipynb
 
 bench: setup ## every benchmark, one after the other
 	@set -e; for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script; done
 
 doctor: setup ## every component, its state, and the remedy for what fails
-	@$(BIN)/learngraph doctor
+	@$(BIN)/learngraph doctor --workspace notebooks
 
 lock: setup ## resolve requirements.lock anew from pyproject.toml (the only step that uses uv)
 	@test -x .venv/lock/bin/uv || $(BIN)/python -m venv .venv/lock

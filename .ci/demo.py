@@ -1,4 +1,4 @@
-"""`make demo`: runs the flights workflow and says where everything lies. Talks to the command line only, as a user would."""
+"""`make demo`: runs the flights workflow and says where everything lies, through the command line only."""
 
 from __future__ import annotations
 

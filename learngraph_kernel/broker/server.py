@@ -19,7 +19,6 @@ from learngraph_kernel.broker.session import RunSession
 from learngraph_kernel.broker.ticket import TicketRefused
 from learngraph_kernel.errors import LearnGraphError
 
-
 _log = logging.getLogger(__name__)
 
 

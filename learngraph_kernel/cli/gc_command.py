@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import getpass
+import os
 from typing import Any
 
 import click
@@ -31,7 +32,7 @@ def command(dry_run: bool, grace_hours: float, as_json: bool) -> None:
         sizes = {candidate.sha256: candidate.size for candidate in plan.candidates}
         names, freed = list(sizes), plan.bytes
         if not dry_run:
-            done = collect(store, plan, actor=f"user:{getpass.getuser()}")
+            done = collect(store, plan, actor=_actor())
             names, freed = list(done.removed), done.bytes
     result = {
         "dry_run": dry_run,
@@ -44,6 +45,13 @@ def command(dry_run: bool, grace_hours: float, as_json: bool) -> None:
         print_json(result)
     else:
         _print(result)
+
+
+def _actor() -> str:
+    try:
+        return f"user:{getpass.getuser()}"
+    except (KeyError, OSError):  # a container's user without a name; OSError from Python 3.13
+        return f"user:{os.getuid()}"
 
 
 def _print(result: dict[str, Any]) -> None:

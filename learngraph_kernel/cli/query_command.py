@@ -42,7 +42,7 @@ def command(source: str, sql: str, limit: int | None, workspace: Path | None, as
     home.ensure()
     opened = space.open_source(source, home.root)
     try:
-        limits = opened.limits if limit is None else replace(opened.limits, rows=limit)
+        limits = opened.limits if limit is None else replace(opened.limits, rows=min(limit, opened.limits.rows))
         snapshot = take_snapshot(opened, sql, artifacts=ArtifactStore(home.artifacts), ref="Q1", limits=limits)
     finally:
         space.close()

@@ -14,7 +14,7 @@ from typing import Any
 
 from sqlglot import Dialect
 from sqlglot.errors import TokenError
-from sqlglot.tokens import Token, TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from learngraph_kernel.errors import BadInput
 

@@ -49,6 +49,19 @@ def python_value(scalar: pa.Scalar) -> Any:
         raise UnreadableCell(f"a {kind} outside the years 1 to 9999", remedy="cast it to text in the query") from error
 
 
+def python_values(column: pa.ChunkedArray) -> list[Any]:
+    """`python_value` of a whole column, faster where Arrow's own conversion is exact."""
+    kind = column.type
+    plain = (
+        pa.types.is_boolean(kind)
+        or pa.types.is_integer(kind)
+        or pa.types.is_floating(kind)
+        or pa.types.is_string(kind)
+        or (pa.types.is_decimal(kind) and kind.scale > 0)
+    )
+    return column.to_pylist() if plain else [python_value(value) for value in column]
+
+
 def _temporal(scalar: pa.Scalar) -> Any:
     kind = scalar.type
     if kind == pa.month_day_nano_interval():

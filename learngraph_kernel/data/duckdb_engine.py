@@ -31,6 +31,8 @@ CLOSED_CONFIG: dict[str, Any] = {
     "allow_persistent_secrets": "false",
     "python_enable_replacements": "false",
     "preserve_insertion_order": "true",
+    "memory_limit": "4GiB",  # beyond it DuckDB spills to disk
+    "max_temp_directory_size": "32GiB",
 }
 READING = frozenset({"SELECT", "EXPLAIN", "MULTI", "MULTI_STATEMENT"})  # DuckDB calls a PIVOT `MULTI`
 # Types that Arrow, or Python behind it, would hand on changed.
@@ -71,7 +73,7 @@ def _cannot_open(error: duckdb.Error, path: Path | None, name: str, where: str) 
 
 def lock(connection: duckdb.DuckDBPyConnection) -> None:
     """Close every door and lock the settings; nothing on this connection can open them again."""
-    connection.execute("SET TimeZone = 'UTC'")
+    connection.execute("SET GLOBAL TimeZone = 'UTC'")
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
 

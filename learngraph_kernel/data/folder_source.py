@@ -40,7 +40,8 @@ class FolderKind:
         connection = connect(None, config.name, config.where, home)
         for table, path in files.items():
             _load(connection, table, path, config)
-        views = [str(path) for path in files.values() if path.suffix == ".parquet"]
+        parquet = [str(path) for path in files.values() if _suffix(path) == ".parquet"]
+        views = [spelling for path in parquet for spelling in (path, glob.escape(path))]
         if views:
             connection.execute("SET allowed_paths = ?", [views])
         lock(connection)

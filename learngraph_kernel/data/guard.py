@@ -23,6 +23,7 @@ from sqlglot.errors import ParseError, SqlglotError
 
 from learngraph_kernel.data.guard_functions import BEFORE_PARENTHESIS, FUNCTIONS, TABLE_FUNCTIONS
 from learngraph_kernel.data.guard_syntax import (
+    CATALOGUES,
     FILE_SUFFIX,
     HIDDEN_TABLE_PREFIXES,
     NAMES_WITHOUT_CALL,
@@ -40,6 +41,9 @@ MAX_DEPTH = 120  # nested brackets; sqlglot recurses, and no person writes this
 
 _WORD = re.compile(r"[^\W\d][\w$]*\Z")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)")
+_BLANK = re.compile(r"(?:[ \t\r\n]|--[^\n]*|/\*(?:(?!/\*|\*/).)*\*/)*", re.DOTALL)
+_TAIL = re.compile(_BLANK.pattern.replace("[ ", "[; "), re.DOTALL)
+_CLOSING = {"'": "'", '"': '"', "`": "`", "[": "]"}
 _LOOKALIKES = "‘’‚‛“”„‟′″＇＂｀；﹔；"
 _STRINGS = frozenset(
     {TokenType.STRING, TokenType.HEREDOC_STRING, TokenType.RAW_STRING, TokenType.BYTE_STRING, TokenType.NATIONAL_STRING}
@@ -98,7 +102,8 @@ class _Reading:
         tree = self._tree(body)
         root = type(tree).__name__
         if root not in ROOTS:
-            self.refuse(f"only reading statements are allowed, not {body[0].text[:40]!r}", body[0].start)
+            said = root.upper() if body[0].token_type is TokenType.WITH else repr(body[0].text[:40])
+            self.refuse(f"only reading statements are allowed, not {said}", body[0].start)
         self._check_calls(body, set(self._declared_names(tree)))
         self._check_tree(tree)
         text = self.sql[: body[-1].end + 1].lstrip()
@@ -145,6 +150,8 @@ class _Reading:
         self.text = self.sql[: word.start] + " " * (word.end + 1 - word.start) + self.sql[word.end + 1 :]
         tokens = self._tokens()
         if self.dialect == "sqlite" and [token.text.upper() for token in tokens[:2]] == ["QUERY", "PLAN"]:
+            stop = tokens[1].end + 1
+            self.text = " " * stop + self.text[stop:]
             tokens = tokens[2:] or self.refuse("EXPLAIN of nothing", word.start)
         if tokens[0].text.upper() in {"ANALYZE", "ANALYSE", "("}:
             self.refuse("EXPLAIN runs nothing here; its options are not allowed", tokens[0].start, "use plain EXPLAIN")
@@ -162,21 +169,26 @@ class _Reading:
                     self.refuse("brackets are nested too deeply", token.start)
             elif kind in (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE):
                 depth -= 1
+            elif kind in (TokenType.PLACEHOLDER, TokenType.PARAMETER):
+                self.refuse("parameters are not bound here", token.start, "write the value into the statement")
             elif kind is TokenType.VAR and not _WORD.match(token.text):
                 what = "look-alike quotation mark or semicolon" if set(token.text) & set(_LOOKALIKES) else "character"
                 self.refuse(f"{what} in the name {token.text!r}", token.start, "quote such names with double quotes")
+            elif not _ends_where_it_seems(source):
+                self.refuse("a quotation that other parsers would end elsewhere", token.start)
             elif kind is TokenType.BYTE_STRING and "\\'" in source:
                 # Engines and parsers disagree on where this string ends.
                 self.refuse("\\' in an escape string", token.start, "write '' instead")
             elif kind is TokenType.HEREDOC_STRING and not source.startswith("$$"):
                 self.refuse("tagged dollar quotes are not allowed", token.start, "use $$…$$ or '…'")
-        self._check_gap(end, len(self.sql))
+        self._check_gap(end, len(self.text), _TAIL)
 
-    def _check_gap(self, start: int, stop: int) -> None:
-        """Comments are what stands between tokens; one inside another is read differently by different parsers."""
-        gap = self.sql[start:stop]
-        if gap.count("/*") > 1 and re.search(r"/\*(?:(?!\*/).)*/\*", gap, re.DOTALL):
-            self.refuse("a comment inside a comment", start + gap.index("/*"))
+    def _check_gap(self, start: int, stop: int, pattern: re.Pattern[str] = _BLANK) -> None:
+        """Between tokens stand only plain spaces and comments that every parser ends at the same place."""
+        rest = pattern.match(self.text, start, stop)
+        end = rest.end() if rest else start
+        if end < stop:
+            self.refuse("neither space nor a plain comment", end, "don't nest comments; use ordinary spaces")
 
     def _check_calls(self, tokens: Sequence[Token], declared: set[int]) -> None:
         """Every name before a parenthesis is an allowed function, a word of the grammar, or a name being declared."""
@@ -248,9 +260,7 @@ class _Reading:
         if (*schemas[-1:], name) in READABLE_SYSTEM_TABLES[self.dialect] and len(schemas) <= 1:
             return
         if SYSTEM_SCHEMAS.intersection(schemas) or name.startswith(HIDDEN_TABLE_PREFIXES):
-            self.refuse(
-                f"the system table {path!r} is not readable", place, "see information_schema.tables and .columns"
-            )
+            self.refuse(f"the system table {path!r} is not readable", place, CATALOGUES[self.dialect])
 
     def _declared_names(self, tree: exp.Expr) -> Iterator[int]:
         """Where names stand that are declared with a column list: `WITH t(a, b)`, `FROM x AS t(a, b)`."""
@@ -268,6 +278,15 @@ class _Reading:
             if path.lower() not in own and path not in seen:
                 seen.add(path)
                 yield path
+
+
+def _ends_where_it_seems(source: str) -> bool:
+    """Whether a quoted token closes with its own quote and holds that quote only doubled."""
+    closing = _CLOSING.get(source[0])
+    if closing is None or len(source) == 1:
+        return True  # not quoted: a word, a number, an operator, an opening bracket
+    inner = source[1:-1]
+    return source[-1] == closing and closing not in (inner if closing == "]" else inner.replace(closing * 2, ""))
 
 
 def _offset(node: exp.Expr) -> int:
@@ -288,7 +307,8 @@ def _ancestors(node: exp.Expr) -> Iterator[exp.Expr]:
 
 def _first_line(error: Exception) -> str:
     text = re.sub(r"\x1b\[[0-9;]*m", "", str(error)).splitlines()[0]
-    return re.sub(r"\. Line \d+, Col: \d+\.?$", "", text)
+    text = re.sub(r"\. Line \d+, Col: \d+\.?$", "", text)
+    return re.sub(r" (but got|missing for) <.*", "", text)
 
 
 def _parse_offset(error: ParseError, sql: str) -> int:

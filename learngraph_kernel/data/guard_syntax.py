@@ -58,6 +58,12 @@ READABLE_SYSTEM_TABLES: Mapping[str, frozenset[tuple[str, ...]]] = {
     "sqlite": frozenset({("sqlite_master",), ("sqlite_schema",), ("main", "sqlite_master"), ("main", "sqlite_schema")}),
 }
 
+CATALOGUES: Mapping[str, str] = {
+    "duckdb": "read information_schema.tables or information_schema.columns",
+    "sqlite": "read sqlite_master",
+}
+"""Where to look instead."""
+
 HIDDEN_TABLE_PREFIXES = ("duckdb_", "pg_", "pragma_", "sqlite_", "dbstat")
 
 # Both engines' replacement scans turn such names into files, quoted or not.

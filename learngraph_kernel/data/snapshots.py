@@ -16,7 +16,7 @@ from typing import Any, Literal, Protocol
 import pyarrow as pa
 
 from learngraph_kernel.data.arrow_form import canonical_batches, canonical_schema
-from learngraph_kernel.data.cells import python_value
+from learngraph_kernel.data.cells import python_value, python_values
 from learngraph_kernel.data.guard import guard
 from learngraph_kernel.data.limits import Limits
 from learngraph_kernel.data.source import Source
@@ -175,13 +175,13 @@ class ArrowSnapshot:
 
     def column(self, name: str) -> list[Value]:
         """All values of a column, in row order. Raises KeyError, UnreadableCell."""
-        return [python_value(value) for value in self._column(name)]
+        return python_values(self._column(name))
 
     def rows(self, start: int, stop: int) -> Iterator[tuple[Value, ...]]:
         """Rows `start` to `stop` (exclusive, clipped), in column order."""
         start, stop = max(0, start), min(stop, self.table.num_rows)
         part = self.table.slice(start, max(0, stop - start))
-        columns = [[python_value(value) for value in column] for column in part.columns]
+        columns = [python_values(column) for column in part.columns]
         return zip(*columns, strict=True) if columns else iter(())
 
     def _column(self, name: str) -> pa.ChunkedArray:

@@ -18,6 +18,8 @@ from typing import Any
 from urllib.parse import quote
 
 import pyarrow as pa
+import sqlglot
+from sqlglot import TokenType
 
 from learngraph_kernel.data.arrow_form import unique_names
 from learngraph_kernel.data.duckdb_engine import UnsupportedType, stamp
@@ -56,6 +58,8 @@ def connect(path: Path) -> sqlite3.Connection:
     connection.execute("PRAGMA query_only = 1")
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LENGTH_LIMIT)
     connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+    for function in sorted(TABLE_FUNCTIONS["sqlite"] - {"generate_series"}):  # that one is an extension's
+        connection.execute(f"SELECT 1 FROM {function}('[]')")  # declared on first use, which the authoriser forbids
     connection.set_authorizer(_authorize)
     return connection
 
@@ -74,6 +78,20 @@ def _text(data: bytes) -> str:
         return data.decode()
     except UnicodeDecodeError as error:
         raise sqlite3.OperationalError(f"a text value is not UTF-8: {error}") from error
+
+
+def strict_names(sql: str) -> str:
+    """The same statement with "name" written as `name`.
+
+    SQLite takes a double-quoted name that no column has for a text, so that a misspelt column silently becomes a
+    constant; between back-ticks it is an error.
+    """
+    pieces, end = [], 0
+    for token in sqlglot.tokenize(sql, read="sqlite"):
+        if token.token_type is TokenType.IDENTIFIER and sql[token.start] == '"':
+            pieces += [sql[end : token.start], "`" + token.text.replace("`", "``") + "`"]
+            end = token.end + 1
+    return "".join([*pieces, sql[end:]])
 
 
 @dataclass
@@ -113,7 +131,7 @@ class SQLiteSource:
         return (self.path, self.path.with_name(self.path.name + "-wal"))
 
     def execute(self, statement: GuardedStatement, limits: Limits) -> SQLiteExecution:
-        return self.run(statement.sql, limits)
+        return self.run(strict_names(statement.sql), limits)
 
     def run(self, sql: str, limits: Limits) -> SQLiteExecution:
         """Execute SQL behind this barrier alone. Raises QueryFailed, QueryTimeout, UnsupportedType."""

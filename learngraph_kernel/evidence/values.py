@@ -196,7 +196,8 @@ class MetricResult:
             "inputs": tuple(MetricInput.from_json(item) for item in body["inputs"]),
             "also": None if body["also"] is None else cls.from_json(body["also"]),
         }
-        return cls(**{**body, **typed})
+        known = {item.name for item in dataclasses.fields(cls)}
+        return cls(**{**{key: value for key, value in body.items() if key in known}, **typed})
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,17 +7,20 @@ at most `max_repairs` times. Every answer carries its conversation, from which a
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from learngraph_kernel.canonical import encode_value, sha256_hex
-from learngraph_kernel.models.errors import AnswerInvalid, ModelEmptyAnswer, ModelMisconfigured
+from learngraph_kernel.canonical import NotCanonical, decode_value, sha256_hex
+from learngraph_kernel.models.errors import AnswerInvalid, ModelEmptyAnswer
 from learngraph_kernel.models.events import Cost, Usage
 from learngraph_kernel.models.messages import Message, system, user
 from learngraph_kernel.models.port import Completion, ModelAdapter, Pacing, complete, request_for
+from learngraph_kernel.schemas import check_schema
+from learngraph_kernel.schemas import violations as schema_violations
 
 MOST_ERRORS = 10
 
@@ -84,9 +87,9 @@ async def ask(
     Args:
         adapter: whom to ask.
         question: in the asker's words.
-        context: pieces of material: text, or anything `canonical.encode_value` takes; a mapping of just `title` and
+        context: pieces of material: text, or JSON (tagged or plain values); a mapping of just `title` and
             `text` is a titled document.
-        schema: JSON Schema (2020-12 unless it says otherwise) the answer must fit; formats are not checked.
+        schema: JSON Schema (2020-12 unless it says otherwise) the answer must fit.
         max_repairs: how often an answer that does not fit goes back.
         pacing: clock and chance, for tests.
 
@@ -94,17 +97,18 @@ async def ask(
         AnswerInvalid: no fitting answer; `details` hold the problems and the last text.
         ModelEmptyAnswer: it completed without any text.
         ModelError: the model failed.
-        ModelMisconfigured: `schema` is not a JSON Schema.
+        SchemaInvalid: `schema` is not a JSON Schema, or refers to something outside itself; nothing is ever fetched.
     """
-    validator = None if schema is None else _validator(schema)
+    if schema is not None:
+        check_schema(schema, where="schema of the question")
     messages = [system(_SYSTEM if schema is None else f"{_SYSTEM}\n\n{_SCHEMA}{_json(schema)}")]
     messages.append(user("\n\n".join([*map(_document, context, range(1, len(context) + 1)), question])))
     talk = _Talk(adapter, messages, schema, pacing)
     for _ in range(max_repairs + 1):
         text = await talk.say()
-        if validator is None:
+        if schema is None:
             return talk.answer(text, None)
-        value, problems = _check(text, validator)
+        value, problems = _check(text, schema)
         if not problems:
             return talk.answer(text, value)
         talk.messages.append(user(_REPAIR_JSON.format(problems=_lines(problems))))
@@ -193,13 +197,20 @@ def _document(item: Any, number: int) -> str:
     elif isinstance(item, Mapping) and set(item) == {"title", "text"}:
         title, text = f"{title}: {' '.join(str(item['title']).split())}", str(item["text"])
     else:
-        text = _json(encode_value(item))
+        text = _json(decode_value(item))
     mark = sha256_hex(text.encode())[:16]
     return f"<<< {mark} {title}\n{text}\n>>> {mark}"
 
 
 def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, sort_keys=True)
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, default=_plain)
+
+
+def _plain(value: Any) -> str:
+    """A number or date as a reader writes it: what a model sees needs no tags."""
+    if isinstance(value, Decimal | dt.date | dt.time | dt.timedelta):
+        return str(value)
+    raise NotCanonical(f"a value of type {type(value).__name__} cannot be shown to a model")
 
 
 def _lines(problems: Sequence[str]) -> str:
@@ -208,37 +219,13 @@ def _lines(problems: Sequence[str]) -> str:
     return "\n".join([*shown, *([f"- and {more} more"] if more > 0 else [])])
 
 
-def _validator(schema: Mapping[str, Any]) -> Any:
-    """A validator without format checks and without a network: a remote `$ref` is an error, not a download."""
-    import jsonschema
-    import referencing.jsonschema
-
-    kind = jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator)
-    try:
-        kind.check_schema(dict(schema))
-    except jsonschema.SchemaError as error:
-        place = "/".join(map(str, error.absolute_path))
-        raise ModelMisconfigured(
-            f"not a JSON Schema: {error.message}", where=f"schema /{place}", remedy="correct the schema"
-        ) from error
-    return kind(dict(schema), registry=referencing.jsonschema.EMPTY_REGISTRY)
-
-
-def _check(text: str, validator: Any) -> tuple[Any, list[str]]:
+def _check(text: str, schema: Mapping[str, Any]) -> tuple[Any, list[str]]:
     """The JSON value of an answer and its problems, each with its place."""
-    import referencing.exceptions
-
     try:
         value = json.loads(_unfenced(text), parse_constant=_no_constant)
     except ValueError as error:
         return None, [f"it is not one JSON value: {error}"]
-    try:
-        errors = sorted(validator.iter_errors(value), key=lambda error: [str(part) for part in error.absolute_path])
-    except referencing.exceptions.Unresolvable as error:
-        raise ModelMisconfigured(
-            f"a reference cannot be resolved: {error.ref}", where="schema", remedy="put what it names under $defs"
-        ) from error
-    return value, [f"at /{'/'.join(map(str, error.absolute_path))}: {error.message}" for error in errors]
+    return value, [str(violation) for violation in schema_violations(value, schema)]
 
 
 def _no_constant(name: str) -> Any:

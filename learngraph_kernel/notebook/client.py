@@ -7,6 +7,7 @@ to it may still arrive; the next call opens a new one.
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import threading
@@ -57,7 +58,7 @@ class Connection:
         line = self._reader.readline()
         if not line:
             raise Unavailable("the broker closed the connection", remedy="the run has ended; run the notebook again")
-        answer = protocol.json.loads(line)
+        answer = json.loads(line)
         if "error" in answer:
             raise CallRefused(answer["error"].get("data") or {"reason": answer["error"]["message"]})
         return answer["result"]

@@ -38,7 +38,7 @@ class LearnGraphMagics(Magics):
         values = {name: self._variable(name) for name in arguments.parameter}
         snapshot = api.query(arguments.source, cell, **values)
         if arguments.output:
-            self.shell.user_ns[arguments.output] = snapshot
+            self._names()[arguments.output] = snapshot
         return snapshot
 
     @line_magic
@@ -62,10 +62,15 @@ class LearnGraphMagics(Magics):
         count = int(line.strip() or 10)
         return Shown(client.call("lookup.runs", limit=count)["bundle"])
 
+    def _names(self) -> dict[str, Any]:
+        assert self.shell is not None
+        names: dict[str, Any] = self.shell.user_ns
+        return names
+
     def _variable(self, name: str) -> Any:
-        if name not in self.shell.user_ns:
+        if name not in self._names():
             raise UsageError(f"there is no variable {name}")
-        return self.shell.user_ns[name]
+        return self._names()[name]
 
 
 @context_matcher(identifier="learngraph.sql")

@@ -12,7 +12,6 @@ import binascii
 import hashlib
 import html
 import json
-import os
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -21,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from learngraph_kernel.errors import BadInput
-from learngraph_kernel.runs.folder import RunParts, holds
+from learngraph_kernel.runs.folder import RunParts, holds, replace_file
 from learngraph_kernel.runs.records import ENVELOPE
 from learngraph_kernel.runs.seal import Envelope, EnvelopeUnreadable
 from learngraph_kernel.runs.verify import Finding
@@ -46,7 +45,7 @@ _WORDS: Mapping[str, Mapping[str, str]] = {
         "tier": "Tier",
         "finished": "Finished",
         "content": "Content hash",
-        "keyid": "Signer (compare!)",
+        "keyid": "Signed by (compare)",
     },
     "zh": {
         "title": "LearnGraph 运行",
@@ -79,14 +78,7 @@ def is_bundle(path: Path) -> bool:
 
 def write_bundle(parts: RunParts, target: Path) -> None:
     """Writes the bundle of a run. Raises BundleTooLarge; an existing file is replaced only by a whole one."""
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.partial")
-    try:
-        with temporary.open("wb") as file:
-            for _, piece in _pieces(parts):
-                file.write(piece)
-        temporary.replace(target)
-    finally:
-        temporary.unlink(missing_ok=True)
+    replace_file(target, (piece for _, piece in _pieces(parts)))
 
 
 def parts_of_bundle(path: Path) -> RunParts:
@@ -175,7 +167,7 @@ def _facts(contents: Mapping[str, bytes], words: Mapping[str, str]) -> str:
     predicate: Mapping[str, Any] = envelope.statement["predicate"]
     facts = {key: predicate.get(key) for key in ("run", "tier", "finished", "content")} | {"keyid": envelope.keyid}
     return "".join(
-        f"<div><dt>{words[key]}</dt><dd>{html.escape(str(value))}</dd></div>\n"
+        f'<div><dt>{words[key]}</dt><dd data-fact="{key}">{html.escape(str(value))}</dd></div>\n'
         for key, value in facts.items()
         if value is not None
     )

@@ -189,7 +189,7 @@ def metric_entries(call: Mapping[str, Any], read_json: ReadJson) -> list[dict[st
         evaluation: Mapping[str, Any] | None = item
         while evaluation:
             entry = {key: evaluation[key] for key in ("set", "name", "version", "state")}
-            entries.append({**entry, "value": _plain(evaluation["value"])})
+            entries.append({**entry, "value": _plain(evaluation["value"]), "card": evaluation.get("card")})
             evaluation = evaluation.get("also")
     return entries
 
@@ -214,7 +214,7 @@ def explain_difference(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
     lines += _mapping("parameter", a["parameters"], b["parameters"])
     facets = {"source": "source", "sql": "SQL", "artifact": "snapshot"}
     lines += _listed("input", a["inputs"], b["inputs"], _label("ref"), facets)
-    facets = {"version": "version", "value": "value", "state": "state"}
+    facets = {"version": "version", "value": "value", "state": "state", "card": "card"}
     lines += _listed("metric", a["metrics"], b["metrics"], _label("set", "name"), facets)
     lines += _listed("cell", a["outputs"], b["outputs"], _label("cell"), {"sha256": "output"})
     for key in ("format", "image", "report", "result"):

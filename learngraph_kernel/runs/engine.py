@@ -72,7 +72,7 @@ class CellObserver(Protocol):
     def cell_failed(self, cell: Any, index: int, error: LearnGraphError) -> None: ...
 
 
-class Executor(NotebookClient):  # type: ignore[misc]
+class Executor(NotebookClient):
     """Runs the cells of one notebook in one kernel.
 
     Args:
@@ -129,6 +129,10 @@ class Executor(NotebookClient):  # type: ignore[misc]
         try:
             await self.async_execute_cell(cell, index, execution_count=self.code_cells_executed + 1)
         except (CellExecutionError, DeadKernelError, CellTimeoutError) as error:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                # nbclient takes any cancellation for a dead kernel; this one came from whoever runs us.
+                raise asyncio.CancelledError from error
             raise self._explain(error, place) from error
         finally:
             if timer is not None:

@@ -9,9 +9,10 @@ from typing import ClassVar
 
 from learngraph_kernel.errors import BadInput, ExitCode, LearnGraphError
 from learngraph_kernel.runs.bundle import write_bundle
-from learngraph_kernel.runs.folder import RunParts, refuse_occupied, write_folder
+from learngraph_kernel.runs.folder import RunParts, refuse_occupied, replace_file, write_folder
 from learngraph_kernel.runs.targets import completed, opened
 from learngraph_kernel.runs.verify import verify_parts
+from learngraph_kernel.store.errors import storage_full
 from learngraph_kernel.store.home import Home
 
 REPORT = "report.html"
@@ -64,6 +65,7 @@ def export(target: str, destinations: Destinations, *, home: Home) -> Exported:
     Raises:
         NotAsSealed: it does not verify; nothing is written.
         NoReport, FolderInTheWay, BundleTooLarge, BadInput: it can't be written like that.
+        StorageFull: there is no room; no partial file is left.
         Unavailable: RO-Crate needs the package `rocrate`.
     """
     chosen = destinations.chosen()
@@ -79,7 +81,10 @@ def export(target: str, destinations: Destinations, *, home: Home) -> Exported:
                 details={"findings": [finding.as_json() for finding in verification.findings]},
             )
         for form, path in chosen.items():
-            _write(form, parts, path)
+            try:
+                _write(form, parts, path)
+            except OSError as error:
+                raise _unwritable(error, path) from error
     return Exported(str(verification.run), chosen)
 
 
@@ -93,11 +98,17 @@ def _check_places(parts: RunParts, chosen: Mapping[str, Path]) -> None:
         raise NoReport("the run has no report", where=parts.where, remedy="export the folder: --to DIR")
 
 
+def _unwritable(error: OSError, path: Path) -> LearnGraphError:
+    return storage_full(error, path) or BadInput(
+        f"cannot be written ({error.strerror})", where=str(path), remedy="check that the folder may be written"
+    )
+
+
 def _write(form: str, parts: RunParts, path: Path) -> None:
     if form == "folder":
         write_folder(parts, path)
     elif form == "html":
-        path.write_bytes(parts.read(REPORT))
+        replace_file(path, [parts.read(REPORT)])
     elif form == "bundle":
         write_bundle(parts, path)
     else:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ from typing import Any, BinaryIO, cast
 from learngraph_kernel.errors import BadInput, LearnGraphError
 from learngraph_kernel.runs.records import ENVELOPE
 
+_SAFE_NAME = re.compile(r"(?:artifacts/)?[A-Za-z0-9][A-Za-z0-9._-]*")
+
 Opener = Callable[[], BinaryIO]
 
 
@@ -23,6 +26,12 @@ class FolderInTheWay(BadInput):
     """The folder to write to already holds something."""
 
     code = "folder_in_the_way"
+
+
+class UnsafeName(BadInput):
+    """A file's name would leave the folder it is written to."""
+
+    code = "unsafe_name"
 
 
 class PartUnreadable(LearnGraphError):
@@ -127,8 +136,12 @@ def write_folder(parts: RunParts, target: Path) -> None:
 
     Raises:
         FolderInTheWay: there is something at `target`.
+        UnsafeName: a file's name would leave the folder; nothing is written.
     """
     refuse_occupied(target)
+    for name in parts.files:
+        if not _SAFE_NAME.fullmatch(name) or ".." in name:
+            raise UnsafeName(f"{name!r} is no name for a file of a sealed run", where=parts.where)
     partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
     try:
         for name, opener in parts.files.items():
@@ -141,6 +154,18 @@ def write_folder(parts: RunParts, target: Path) -> None:
         partial.rename(target)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+
+
+def replace_file(target: Path, pieces: Iterable[bytes]) -> None:
+    """Writes a file whose content comes in pieces; an existing one is replaced only by a whole one."""
+    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
+    try:
+        with partial.open("wb") as file:
+            for piece in pieces:
+                file.write(piece)
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def refuse_occupied(target: Path) -> None:

@@ -95,8 +95,8 @@ class KernelProcess:
             await self._still_starting(deadline)
             await asyncio.sleep(POLL_SECONDS)
         self.client = self.manager.client()
-        self.client.allow_stdin = False
         self.client.start_channels()
+        self.client.allow_stdin = False  # starting the channels switches it on
         try:
             await self.client.wait_for_ready(timeout=READY_SECONDS)
         except RuntimeError as error:

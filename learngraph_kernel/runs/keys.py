@@ -23,6 +23,7 @@ from learngraph_kernel.errors import BadInput, LearnGraphError
 
 PRIVATE_NAME = "signing-key.pem"
 PUBLIC_NAME = "signing-key.pub"
+_PEM_REMEDY = "put an Ed25519 public key in PEM there, such as the key.pub of an exported run"
 
 
 class KeyUnusable(LearnGraphError):
@@ -61,9 +62,9 @@ class PublicKey:
         try:
             key = serialization.load_pem_public_key(pem)
         except (ValueError, UnsupportedAlgorithm) as error:
-            raise NotAPublicKey("not a PEM public key", where=where) from error
+            raise NotAPublicKey("not a PEM public key", where=where, remedy=_PEM_REMEDY) from error
         if not isinstance(key, Ed25519PublicKey):
-            raise NotAPublicKey("the key is not Ed25519", where=where)
+            raise NotAPublicKey("the key is not Ed25519", where=where, remedy=_PEM_REMEDY)
         return cls.of(key)
 
     @property

@@ -31,7 +31,7 @@ _ADDRESS = re.compile(r"(?<= at )0x[0-9a-fA-F]{6,16}\b|\b0x(?:7[ef]|5[56])[0-9a-
 _CELL_PROMPT = re.compile(r"\b(Cell In|Input In) ?\[[0-9]*\]")
 _KERNEL_FILE = re.compile(r"(?:/[^\s/:\"'<>]+)*/ipykernel_\d+/\d+\.py")
 _LIBRARY_FILE = re.compile(r"(?:~|(?:/[^\s/:\"'<>,]+)+)?/(?:site-packages|dist-packages|lib/python3\.\d+)/")
-_HOME_FILE = re.compile(r"(?<![\w/.:])(?:~|(?:/[^\s/:\"'<>,]+)+)/(?=[^\s/:\"'<>,]+\.py\b)")
+_OWN_FILE = re.compile(r"(?<![\w/.:])~?(?:/[^\s/:\"'<>,]+)*/(?=[^\s/:\"'<>,]+\.py\b)")
 _RANDOM_ID = re.compile(
     r"\bid=([\"'])((?:[\w-]*?[-_])?(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32}|T_[0-9a-f]{5}))\b"
 )
@@ -203,7 +203,7 @@ def _traceback_text(text: str) -> str:
     text = _CELL_PROMPT.sub(r"\1 [ ]", text)
     text = _KERNEL_FILE.sub("cell", text)
     text = _LIBRARY_FILE.sub("lib/", text)
-    return plain_text(_HOME_FILE.sub("", text))
+    return plain_text(_OWN_FILE.sub("", text))
 
 
 def _jsonable(value: Any, run_id: str | None) -> Any:
@@ -216,8 +216,8 @@ def _jsonable(value: Any, run_id: str | None) -> Any:
         return [_jsonable(item, run_id) for item in value]
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) > JSON_SAFE_INTEGER:
         return {"$int": str(value)}
-    if isinstance(value, float) and not math.isfinite(value):
-        return {"$float": str(value)}
+    if isinstance(value, float) and not (math.isfinite(value) and abs(value) <= JSON_SAFE_INTEGER):
+        return {"$float": str(value)}  # 1e17 would be read back as an integer that has no canonical form
     return value
 
 

@@ -7,6 +7,7 @@ files follow from it alone, so that sealing, exporting and verifying can't disag
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -35,6 +36,9 @@ NAMED_FILES: Mapping[str, str] = {
 """Files with a name of their own → the key of the closing event's data that holds their artifact."""
 
 CLOSING = frozenset({"run.completed", "run.failed", "run.cancelled"})
+
+
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 class NotFinished(LearnGraphError):
@@ -124,8 +128,13 @@ def artifacts_named(event: Mapping[str, Any]) -> Iterator[str]:
 
     Those of `NAMED_FILES` have names of their own; hashes that name no artifact (`arguments_hash`, code hashes) are not
     meant. Named are `run.started`'s `source`, `cell.completed`'s `outputs`, every `artifacts` list, and every
-    `{"$artifact": sha256}` wherever it stands.
+    `{"$artifact": sha256}` wherever it stands. What is no SHA-256 names nothing: names become paths when a run is
+    exported, and a ledger may come from a stranger.
     """
+    return (sha for sha in _candidates(event) if isinstance(sha, str) and _SHA256.fullmatch(sha))
+
+
+def _candidates(event: Mapping[str, Any]) -> Iterator[Any]:
     data = event["data"]
     if event["type"] == "run.started" and data.get("source"):
         yield data["source"]
@@ -135,7 +144,7 @@ def artifacts_named(event: Mapping[str, Any]) -> Iterator[str]:
     yield from _references(data)
 
 
-def _references(value: Any) -> Iterator[str]:
+def _references(value: Any) -> Iterator[Any]:
     if isinstance(value, Mapping):
         if set(value) == {"$artifact"}:
             yield value["$artifact"]

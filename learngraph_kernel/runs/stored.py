@@ -45,7 +45,7 @@ def parts_of_run(store: Store, run_id: str) -> RunParts:
     seal = next((event.data for event in seals if event.data["envelope"] == record.seal), seals[0].data)
     files: dict[str, Opener] = {
         LEDGER: streams(lambda: _lines(store, run_id, after_seal=False)),
-        AFTER_SEAL: streams(lambda: _lines(store, run_id, after_seal=True)),
+        AFTER_SEAL: streams(lambda: _lines(store, run_id, after_seal=True, after=records.count)),
     }
     named = {ENVELOPE: record.seal or seal["envelope"], KEY: seal["key"], **records.file_digests()}
     for name, sha in named.items():
@@ -54,7 +54,7 @@ def parts_of_run(store: Store, run_id: str) -> RunParts:
     return RunParts(run_id, files)
 
 
-def _lines(store: Store, run_id: str, *, after_seal: bool) -> Iterator[bytes]:
-    for event in store.ledger.events(run_id):
+def _lines(store: Store, run_id: str, *, after_seal: bool, after: int = 0) -> Iterator[bytes]:
+    for event in store.ledger.events(run_id, after=after):
         if event.after_seal is after_seal:
             yield canonical_json(event.as_json()) + b"\n"

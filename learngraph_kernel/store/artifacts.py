@@ -239,35 +239,32 @@ class ArtifactStore:
         """When the artifact was last stored, in seconds since the epoch. Raises ArtifactMissing."""
         return self.path(sha256).stat().st_mtime
 
-    def remove_if_older(self, sha256: str, before: float) -> int | None:
+    def remove_if_older(self, sha256: str, before: float) -> bool:
         """Removes an artifact unless it was stored (again) at or after `before`, in seconds since the epoch.
 
         Returns:
-            Its size in bytes, or None when it was kept or is gone already.
+            Whether it was removed; False when it was kept or is gone already.
         """
         path = self._place(sha256)
         with self._lock(fcntl.LOCK_EX):
             try:
-                status = path.stat()
-                if status.st_mtime >= before:
-                    return None
+                if path.stat().st_mtime >= before:
+                    return False
                 path.unlink()
             except FileNotFoundError:
-                return None
-        return status.st_size
+                return False
+        return True
 
-    def remove_stale_temporaries(self, before: float) -> int:
-        """Removes temporary files that a killed writer left, last written before `before`; returns their bytes."""
-        if not self._temporary.is_dir():
-            return 0
-        freed = 0
-        for file in self._temporary.iterdir():
-            with contextlib.suppress(FileNotFoundError):
-                status = file.stat()
-                if status.st_mtime < before:
-                    file.unlink()
-                    freed += status.st_size
-        return freed
+    def stale_temporaries(self, before: float) -> dict[Path, int]:
+        """Temporary files that a killed writer left, last written before `before`, with their sizes in bytes."""
+        stale: dict[Path, int] = {}
+        if self._temporary.is_dir():
+            for file in self._temporary.iterdir():
+                with contextlib.suppress(FileNotFoundError):
+                    status = file.stat()
+                    if status.st_mtime < before:
+                        stale[file] = status.st_size
+        return stale
 
     # Inside
 

@@ -65,6 +65,12 @@ class UnknownRun(BadInput):
     code = "unknown_run"
 
 
+class RunChanged(LearnGraphError):
+    """Someone else has changed the run since it was read."""
+
+    code = "run_changed"
+
+
 class RunExists(BadInput):
     """A run with that id is there already."""
 

@@ -10,8 +10,9 @@ starts in the middle leaves nothing wrong.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import String, select
@@ -43,25 +44,27 @@ class Plan:
 
     Attributes:
         candidates: sorted by name.
+        temporaries: files that killed writers left, with their sizes in bytes.
         before: only what was stored before this moment goes.
         kept: number of artifacts that stay.
         young: how many of those stay only because of their age.
     """
 
     candidates: tuple[Candidate, ...]
+    temporaries: Mapping[Path, int]
     before: dt.datetime
     kept: int
     young: int
 
     @property
     def bytes(self) -> int:
-        """What removing the candidates frees."""
-        return sum(candidate.size for candidate in self.candidates)
+        """What removing all of it frees."""
+        return sum(candidate.size for candidate in self.candidates) + sum(self.temporaries.values())
 
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """What went: names, and bytes including those of temporary files that a killed writer had left."""
+    """What went: names of artifacts, and bytes including those of temporary files."""
 
     removed: tuple[str, ...]
     bytes: int
@@ -95,7 +98,9 @@ def garbage(store: Store, *, grace: dt.timedelta = GRACE) -> Plan:
         else:
             kept += 1
             young += sha256 not in needed
-    return Plan(tuple(sorted(candidates, key=lambda item: item.sha256)), before, kept, young)
+    candidates.sort(key=lambda item: item.sha256)
+    temporaries = store.artifacts.stale_temporaries(before.timestamp())
+    return Plan(tuple(candidates), temporaries, before, kept, young)
 
 
 def collect(store: Store, plan: Plan, *, actor: str) -> Collected:
@@ -109,14 +114,16 @@ def collect(store: Store, plan: Plan, *, actor: str) -> Collected:
     named = _named_in_tables(store)
     before = plan.before.timestamp()
     removed: list[str] = []
-    freed = store.artifacts.remove_stale_temporaries(before)
+    freed = 0
+    for file, size in plan.temporaries.items():
+        file.unlink(missing_ok=True)
+        freed += size
     for candidate in plan.candidates:
         if candidate.sha256 in named:
             continue
-        size = store.artifacts.remove_if_older(candidate.sha256, before)
-        if size is not None:
+        if store.artifacts.remove_if_older(candidate.sha256, before):
             removed.append(candidate.sha256)
-            freed += size
+            freed += candidate.size
     if removed:
         with store.unit_of_work(actor) as work:
             work.audit("gc", "artifacts", {"removed": len(removed), "bytes": freed})

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from sqlalchemy import Engine, Row, select
+from sqlalchemy import Engine, Row, Select, select
 
 from learngraph_kernel.errors import BadInput
 from learngraph_kernel.store.chain import (
@@ -23,8 +23,9 @@ from learngraph_kernel.store.chain import (
     check_chain,
     draft,
 )
+from learngraph_kernel.store.errors import StoreCorrupt
 from learngraph_kernel.store.schema import event_artifacts, events
-from learngraph_kernel.store.sqlite import translated
+from learngraph_kernel.store.sqlite import corrupt, translated
 from learngraph_kernel.store.writer import Batch, Writer, read_head
 
 __all__ = [
@@ -119,18 +120,29 @@ class Ledger:
             types: only events of these types.
 
         Raises:
-            StoreCorrupt: the database is damaged.
+            StoreCorrupt: the database is damaged; the events before the damage have been given out.
+            ChainBroken: the data of an event is no longer JSON.
         """
-        query = select(events).where(events.c.run_id == run_id).order_by(events.c.seq).limit(PAGE)
+        query = select(events).where(events.c.run_id == run_id).order_by(events.c.seq)
         if types is not None:
             query = query.where(events.c.type.in_(list(types)))
+        size = PAGE
         while True:
-            with translated(self._path), self._engine.connect() as connection:
-                page = connection.execute(query.where(events.c.seq > after)).all()
+            try:
+                page = self._page(query.where(events.c.seq > after).limit(size))
+            except StoreCorrupt as error:
+                if size == 1:
+                    raise corrupt(self._path, f"run {run_id}, behind event {after}: {error.what}") from error
+                size = 1  # what stands before the damage can still be read
+                continue
             yield from map(_event, page)
-            if len(page) < PAGE:
+            if len(page) < size:
                 return
             after = page[-1].seq
+
+    def _page(self, query: Select[Any]) -> Sequence[Row[Any]]:
+        with translated(self._path), self._engine.connect() as connection:
+            return connection.execute(query).all()
 
     def head(self, run_id: str) -> Head | None:
         """The last event of a run, None when it has none; takes the same time however long the ledger is."""
@@ -155,6 +167,10 @@ class Ledger:
 
 
 def _event(row: Row[Any]) -> Event:
+    try:
+        data = json.loads(row.data)
+    except ValueError as error:
+        raise ChainBroken(row.run_id, row.seq, "altered", f"its data is not JSON ({error})") from error
     return Event(
         run=row.run_id,
         seq=row.seq,
@@ -162,7 +178,7 @@ def _event(row: Row[Any]) -> Event:
         at=row.at,
         actor=row.actor,
         after_seal=row.after_seal,
-        data=json.loads(row.data),
+        data=data,
         prev=row.prev,
         hash=row.hash,
     )

@@ -27,8 +27,14 @@ def open_engine(path: Path) -> Engine:
     except BaseException:
         engine.dispose()
         raise
-    path.chmod(0o600)
+    _make_private(path)
     return engine
+
+
+def _make_private(path: Path) -> None:
+    """Others of this machine must not read it; SQLite makes its companion files with the same mode."""
+    if path.stat().st_mode & 0o077:
+        path.chmod(0o600)
 
 
 def _bring_up_to_date(connection: Connection, path: Path) -> None:

@@ -31,15 +31,19 @@ class ProcessIdentity:
     @classmethod
     def current(cls) -> ProcessIdentity:
         """This process."""
-        pid = os.getpid()
+        return cls.of(os.getpid())
+
+    @classmethod
+    def of(cls, pid: int) -> ProcessIdentity:
+        """The process that has this pid now."""
         return cls(pid, _started(pid), _boot())
 
     def alive(self) -> bool:
         """Whether that very process still runs on this machine."""
         if self.boot != _boot():
             return False
-        if self.started is not None:
-            return _started(self.pid) == self.started
+        if self.boot is not None:
+            return self.started is not None and _started(self.pid) == self.started
         try:
             os.kill(self.pid, 0)
         except ProcessLookupError:

@@ -91,8 +91,9 @@ class RunRecord:
         return self.process is not None and self.process.alive()
 
     def observed_status(self) -> Status:
-        """The status as it is now: a `running` run whose process has died is `interrupted`."""
-        return "interrupted" if self.status == "running" and not self.alive() else self.status
+        """The status as it is now: a `running` run whose process is known to have died is `interrupted`."""
+        died = self.process is not None and not self.process.alive()
+        return "interrupted" if self.status == "running" and died else self.status
 
     def ledger_head(self) -> Head | None:
         """The last event when the record was read."""

@@ -13,7 +13,7 @@ from learngraph_kernel.canonical import canonical_json
 from learngraph_kernel.errors import BadInput
 from learngraph_kernel.store.chain import Draft, Event
 from learngraph_kernel.store.clock import to_text
-from learngraph_kernel.store.errors import RunExists, UnknownRun
+from learngraph_kernel.store.errors import RunChanged, RunExists, UnknownRun
 from learngraph_kernel.store.ledger import checked_draft
 from learngraph_kernel.store.run_record import COLUMNS, RunRecord, to_columns
 from learngraph_kernel.store.schema import audit, outbox, runs
@@ -36,6 +36,25 @@ class _InsertRun:
 
 
 @dataclass(frozen=True, slots=True)
+class _ExpectRun:
+    run_id: str
+    columns: Mapping[str, Any]
+
+    def __call__(self, batch: Batch) -> None:
+        query = select(*(runs.c[name] for name in self.columns)).where(runs.c.run_id == self.run_id)
+        row = batch.connection.execute(query).mappings().one_or_none()
+        if row is None:
+            raise _unknown(self.run_id)
+        changed = [name for name, value in self.columns.items() if row[name] != value]
+        if changed:
+            raise RunChanged(
+                f"the {changed[0]} of run {self.run_id} has changed meanwhile",
+                remedy="another process works on this run: look at `learngraph show`, then decide again",
+                details={"changed": changed},
+            )
+
+
+@dataclass(frozen=True, slots=True)
 class _UpdateRun:
     run_id: str
     columns: Mapping[str, Any]
@@ -43,7 +62,7 @@ class _UpdateRun:
     def __call__(self, batch: Batch) -> None:
         done = batch.connection.execute(update(runs).where(runs.c.run_id == self.run_id).values(self.columns))
         if done.rowcount == 0:
-            raise UnknownRun(f"there is no run {self.run_id}", remedy="`learngraph list` shows the runs")
+            raise _unknown(self.run_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +108,20 @@ class UnitOfWork:
 
     def update_run(self, run_id: str, **changes: Any) -> None:
         """Changes fields of a run. Raises BadInput now (no such field or value), UnknownRun at the end."""
-        if not changes or "run_id" in changes:
-            raise BadInput("name the fields to change; the run id is not one of them")
+        if not changes:
+            raise BadInput("name the fields to change")
         self._steps.append(_UpdateRun(run_id, to_columns(changes)))
+
+    def expect_run(self, run_id: str, **values: Any) -> None:
+        """The block counts only if the run still has these values when it is written.
+
+        With it, of two processes that both read a run as `interrupted` only one takes it over.
+
+        Raises:
+            BadInput: no such field or value; now.
+            RunChanged, UnknownRun: at the end of the block, and nothing of it is written.
+        """
+        self._steps.append(_ExpectRun(run_id, to_columns(values)))
 
     def append(self, run_id: str, type: str, data: Mapping[str, Any], *, after_seal: bool = False) -> None:
         """Records a ledger event in the same transaction, by this unit's actor. Raises as `Ledger.append`."""
@@ -122,3 +152,7 @@ class UnitOfWork:
     ) -> None:
         if error is None and self._steps:
             self._writer.submit(self).result()
+
+
+def _unknown(run_id: str) -> UnknownRun:
+    return UnknownRun(f"there is no run {run_id}", remedy="`learngraph list` shows the runs")

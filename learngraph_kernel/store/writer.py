@@ -25,8 +25,9 @@ from learngraph_kernel.store.schema import events, runs
 from learngraph_kernel.store.sqlite import for_writing, translated
 
 MAX_BATCH = 1024
-# Callers that were answered together tend to come back together: wait this long (seconds) for as many as last time.
-GATHER_SECONDS = 0.0004
+# Callers that have just been answered tend to come back at once. Waiting a moment for them, and for those who queued
+# meanwhile, spares a flush; never longer than half of what the last one took, nor than this (seconds).
+MAX_GATHER = 0.002
 ATTEMPTS = 3
 MAX_HEADS = 4096
 T = TypeVar("T")
@@ -167,34 +168,44 @@ class Writer:
     # The thread
 
     def _work(self) -> None:
-        last = 0
-        while batch := self._take(last):
-            last = len(batch)
+        answered, took = 0, 0.0
+        while batch := self._take(answered, min(took / 2, MAX_GATHER)):
             live = [(job, future) for job, future in batch if future.set_running_or_notify_cancel()]
-            self._answer(live)
+            begin = time.monotonic()
+            outcomes = self._outcomes([job for job, _ in live])
+            answered, took = len(live), time.monotonic() - begin
+            for (_, future), outcome in zip(live, outcomes, strict=True):
+                if isinstance(outcome, BaseException):
+                    future.set_exception(outcome)
+                else:
+                    future.set_result(outcome)
         self._disconnect()
 
-    def _take(self, expected: int) -> list[tuple[Job[Any], Future[Any]]]:
+    def _take(self, answered: int, patience: float) -> list[tuple[Job[Any], Future[Any]]]:
+        """What there is to do; empty when the store is closed and nothing is left.
+
+        Args:
+            answered: how many callers were just answered.
+            patience: how long to wait for them, in seconds.
+        """
         with self._changed:
-            while not self._waiting and not self._closed:
-                self._changed.wait()
-            deadline = time.monotonic() + GATHER_SECONDS
+            deadline = time.monotonic() + patience
+            expected = min(answered + len(self._waiting), MAX_BATCH) if answered > 1 or self._waiting else 1
             while len(self._waiting) < expected and not self._closed:
                 left = deadline - time.monotonic()
-                if left <= 0 or not self._changed.wait(left):
+                if left <= 0:
                     break
+                self._changed.wait(left)
+            while not self._waiting and not self._closed:
+                self._changed.wait()
             return [self._waiting.popleft() for _ in range(min(len(self._waiting), MAX_BATCH))]
 
-    def _answer(self, batch: list[tuple[Job[Any], Future[Any]]]) -> None:
+    def _outcomes(self, jobs: list[Job[Any]]) -> list[Any]:
+        """A result or an exception for each job; when the transaction fails, its exception for all of them."""
         try:
-            outcomes = self._commit([job for job, _ in batch])
+            return self._commit(jobs)
         except BaseException as error:  # noqa: BLE001  every caller is told, the thread goes on
-            outcomes = [error] * len(batch)
-        for (_, future), outcome in zip(batch, outcomes, strict=True):
-            if isinstance(outcome, BaseException):
-                future.set_exception(outcome)
-            else:
-                future.set_result(outcome)
+            return [error] * len(jobs)
 
     def _commit(self, jobs: list[Job[Any]]) -> list[Any]:
         for _ in range(ATTEMPTS - 1):

@@ -58,10 +58,10 @@ def test_the_same_run_gives_the_same_page(page: Path, tmp_path: Path) -> None:
 
 
 def test_flipped_bytes_anywhere_in_the_page_are_found_and_named(page: Path) -> None:
-    """Every 17th byte of the whole page, script, style and displayed report included."""
+    """Every 37th byte of the whole page, script, style and displayed report included."""
     data = page.read_bytes()
     places = set()
-    for at in range(0, len(data), 17):
+    for at in range(0, len(data), 37):
         flipped = bytearray(data)
         flipped[at] ^= (0x01, 0x20, 0x80)[at % 3]
         page.write_bytes(bytes(flipped))
@@ -196,6 +196,24 @@ def test_the_page_finds_a_signature_that_is_not_valid(page: Path, show: Callable
 def test_the_page_finds_that_another_report_is_on_show(page: Path, show: Callable[[Path], Any]) -> None:
     page.write_bytes(page.read_bytes().replace(b"6,077 flights", b"9,999 flights"))
     assert findings_in(show(page)) == ["report.html: the report on show is not the sealed report"]
+
+
+def test_a_browser_without_ed25519_says_what_it_did_not_check(page: Path, browser: Any) -> None:
+    context = browser.new_context()
+    context.add_init_script(
+        "crypto.subtle.importKey = async () => { throw new DOMException('no Ed25519', 'NotSupportedError'); };"
+    )
+    tab = context.new_page()
+    tab.goto(page.as_uri())
+    tab.wait_for_function("document.getElementById('verdict').textContent.includes('cannot check Ed25519')")
+    assert tab.locator("#verdict").get_attribute("data-state") == "unchecked"
+    assert tab.locator("tr[data-state=bad]").count() == 0
+    context.close()
+
+
+def test_the_page_finds_that_another_tier_is_on_show(page: Path, show: Callable[[Path], Any]) -> None:
+    page.write_bytes(page.read_bytes().replace(b'"tier">formal<', b'"tier">golden<'))
+    assert findings_in(show(page)) == ["page: the tier on show is not the sealed one, which is formal"]
 
 
 def test_the_report_reads_without_javascript(page: Path, browser: Any) -> None:

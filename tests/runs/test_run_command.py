@@ -45,9 +45,7 @@ def test_a_formal_run_is_issued_sealed_and_says_so_in_one_json_object(
 
 
 def test_two_runs_of_the_same_notebook_have_the_same_content_hash(learngraph: Command, write_notebook: Command) -> None:
-    path = write_notebook(
-        IMPORT, ORDERS, REVENUE, "object()", "{'b', 'a', 'c'}", "print('x', end='\\r'); print('y')"
-    )
+    path = write_notebook(IMPORT, ORDERS, REVENUE, "object()", "{'b', 'a', 'c'}", "print('x', end='\\r'); print('y')")
     first, second = (learngraph("run", path, "--json").json for _ in range(2))
     assert first["content_hash"] == second["content_hash"]
     assert first["seal"] != second["seal"]
@@ -164,7 +162,9 @@ def test_parameters_are_checked_before_anything_runs(
         "additionalProperties": False,
         "properties": {"week": {"type": "integer", "minimum": 1, "maximum": 53}},
     }
-    path = write_notebook(IMPORT, 'assert week == lg.input("week") == 7', metadata={"parameters": schema}, parameters="week = 1")
+    path = write_notebook(
+        IMPORT, 'assert week == lg.input("week") == 7', metadata={"parameters": schema}, parameters="week = 1"
+    )
     said = learngraph("run", path, *options, "--json")
     assert said.code == code, said.out
     if code:

@@ -13,8 +13,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sample_run import ACTOR, OTHER_RUN, RUN, SIGNER, SNAPSHOT, record_run
 
 from learngraph_kernel.canonical import canonical_json, digest, sha256_hex
-from learngraph_kernel.runs.folder import RunParts, holds, parts_of_folder, write_folder
+from learngraph_kernel.runs.folder import RunParts, UnsafeName, holds, parts_of_folder, write_folder
 from learngraph_kernel.runs.keys import Signer
+from learngraph_kernel.runs.records import artifacts_named
 from learngraph_kernel.runs.seal import Envelope, seal_run, seal_run_in_store
 from learngraph_kernel.runs.stored import parts_of_run
 from learngraph_kernel.runs.verify import Verification, verify_parts
@@ -286,3 +287,18 @@ def test_a_malformed_statement_is_a_finding_and_not_a_crash(files: dict[str, byt
     body = canonical_json({**own.statement, **payload})
     files["seal.dsse.json"] = Envelope(body, own.keyid, own.signature).to_bytes()
     assert "seal.dsse.json" in named(verify(files))
+
+
+@pytest.mark.parametrize("name", ["../x", "artifacts/../../x", "/etc/x", "artifacts/a/b", ".hidden", ""])
+def test_a_name_that_would_leave_the_folder_is_never_written(
+    files: dict[str, bytes], tmp_path: Path, name: str
+) -> None:
+    parts = RunParts("hostile", {**{own: holds(data) for own, data in files.items()}, name: holds(b"x")})
+    with pytest.raises(UnsafeName):
+        write_folder(parts, tmp_path / "in" / "out")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_no_hash_names_no_artifact() -> None:
+    data = {"result": {"$artifact": "../../x"}, "artifacts": ["/etc/passwd", 5, {"a": 1}, "a" * 64]}
+    assert list(artifacts_named({"type": "call.completed", "data": data})) == ["a" * 64]

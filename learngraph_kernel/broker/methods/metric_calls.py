@@ -9,7 +9,7 @@ from learngraph_kernel.broker.state import RunState
 from learngraph_kernel.broker.ticket import Ticket
 from learngraph_kernel.canonical import encode_value
 from learngraph_kernel.evidence.html.notebook import mimebundle_for_metrics
-from learngraph_kernel.evidence.metrics import evaluate_set, library_of, read_card_texts
+from learngraph_kernel.evidence.metrics import CardLibrary, card_hash, evaluate_set, library_of, read_card_texts
 from learngraph_kernel.evidence.openings import metric_opening
 from learngraph_kernel.evidence.values import MetricResult
 
@@ -25,8 +25,9 @@ class MetricsCall(Method):
             if ref not in state.book.snapshots:
                 raise BadCall(f"{logical!r} is bound to {ref!r}, which is no snapshot of this run")
         cards = state.cards or state.artifacts.put_json(read_card_texts(state.workspace.root / "metrics"))
+        library = library_of(state.artifacts.read_json(cards))
         results = evaluate_set(
-            library_of(state.artifacts.read_json(cards)),
+            library,
             name,
             bindings,
             book=state.book,
@@ -34,7 +35,7 @@ class MetricsCall(Method):
             rule=state.declaration.on_newer_metric,
             formal=state.formal,
         )
-        return {"cards": cards, "metrics": [result.as_json() for result in results]}
+        return {"cards": cards, "metrics": [_recorded(result, library) for result in results]}
 
     def apply(self, state: RunState, arguments: dict[str, Any], result: Any) -> None:
         for body in result["metrics"]:
@@ -60,6 +61,12 @@ class MetricsCall(Method):
 
     def artifacts(self, result: Any) -> list[str]:
         return [result["cards"]]
+
+
+def _recorded(result: MetricResult, library: CardLibrary) -> dict[str, Any]:
+    """A result with its card's hash: a card edited without a new version must show up in a comparison."""
+    card = library.version(result.set, result.name, result.version)
+    return {**result.as_json(), "card": None if card is None else card_hash(card)}
 
 
 def _bundle(results: list[MetricResult], state: RunState) -> dict[str, Any]:

@@ -42,6 +42,8 @@ class ValidateCall(Method):
         import jsonschema
 
         schema = arguments.get("schema")
+        if not isinstance(schema, dict | bool):
+            raise BadCall("the schema must be an object")
         try:
             jsonschema.Draft202012Validator.check_schema(schema)
         except jsonschema.SchemaError as error:

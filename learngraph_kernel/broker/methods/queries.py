@@ -34,7 +34,9 @@ class QueryCall(Method):
         sql = bind(text_argument(arguments, "sql"), decode_value(arguments.get("parameters") or {}), source.dialect)
         ref = f"Q{len(state.book.snapshots) + 1}"
         snapshot = take_snapshot(source, sql, artifacts=state.artifacts, ref=ref)
-        tables = {table.name: [column.name for column in table.columns] for table in source.tables()[:MAX_SCHEMA_TABLES]}
+        tables = {
+            table.name: [column.name for column in table.columns] for table in source.tables()[:MAX_SCHEMA_TABLES]
+        }
         return {"snapshot": snapshot.info.as_json(), "tables": state.artifacts.put_json(tables)}
 
     def apply(self, state: RunState, arguments: dict[str, Any], result: Any) -> None:

@@ -61,6 +61,13 @@ def read_share(text: str, amount: Amount) -> tuple[Amount, str | None] | None:
     return Amount(top.end, top.value / amount.value, form_place, form="fraction", hedge=top.hedge), None
 
 
+def read_bare_share(text: str, start: int) -> tuple[Amount, str | None] | None:
+    """百分之八, 千分之三, 万分之五: the first of these is written without a digit."""
+    if text[start] not in "百千万" or not text.startswith("分之", start + 1):
+        return None
+    return read_share(text, Amount(start + 1, UNITS[text[start]], ONE, form="words"))
+
+
 def read_top(text: str, start: int) -> Amount | None:
     """The number after 分之, in characters or digits."""
     if match := re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,12})?").match(text, start):

@@ -42,8 +42,8 @@ def _rule(reason: str, pattern: str, *, guarded: bool = False, capital: bool = F
 
 _INTEGER = r"[0-9]{1,12}(?![0-9]|[.,][0-9])"
 _REFERENCE = r"[0-9]{1,4}(?:\.[0-9]{1,3}){0,4}[a-z]?(?![0-9A-Za-z])"
-_LIST_TAIL = r"(?:(?:\s?(?:,|–|-|—|&)\s?|,?\s(?:and|to|or|through)\s)" + _REFERENCE + r"){0,8}"
-_LABEL = r"\s?(?:#|no\.?\s?|number\s|:\s?)?"
+_LIST_TAIL = r"(?:(?: ?(?:,|–|-|—|&) ?|,? (?:and|to|or|through) )" + _REFERENCE + r"){0,8}"
+_LABEL = r" ?(?:#|no\.? ?|number |: ?)?"
 
 _SECTIONS = "section sections sec table tables tab figure figures fig figs chart charts exhibit exhibits appendix annex chapter chapters page pages para paragraph equation eq footnote step steps article articles clause clauses item items slide slides".split()
 _OBJECTS = (
@@ -82,10 +82,10 @@ def _word_rules() -> dict[str, list[_Rule]]:
     add("in since until till before after during through throughout late early mid end pre post spring summer autumn winter year".split(), _rule("date", rf"(?:[ -](?:the\s)?(?:(?:late|early|mid|{_SEASONS})[ -])?(?:of\s)?){_YEAR}s?(?:\s?(?:[-–—/]|to|and|or|until|through)\s?(?:{_YEAR}|[0-9]{{2}}(?![0-9])))?(?![0-9]|[.,][0-9]|\s?%)", bare=True))
     add(["am", "pm", "noon", "at"], _rule("time", rf"\s{_CLOCK}(?:\s?[ap]\.?m\b\.?)?", bare=True))
     add(["v", "ver", "version", "versions", "rev", "release", "build"], _rule("version", r"\.?\s?v?[0-9]+(?:\.[0-9]+){0,4}(?:-?(?:rc|beta|alpha|b|a|dev|post)\.?[0-9]*)?(?![0-9%])", guarded=True))
-    add(_PRODUCTS, _rule("version", r"(?:[ /-]v?|v)?[0-9]{1,4}(?:\.[0-9]+){0,4}(?:[a-z]|x)?(?![0-9A-Za-z%,])", guarded=True))
+    add(_PRODUCTS, _rule("version", r"(?:[ /-]v?|v)?[0-9]{1,4}(?:\.[0-9]+){0,4}(?:[a-z]|x)?(?![0-9A-Za-z%,]| ?(?:%|percent|per cent|million|billion|thousand|times))"))
     add(_STANDARDS, _rule("identifier", r"(?:/[A-Za-z]+)?(?:[ /-][A-Z]{0,3}|:)?[0-9][0-9A-Za-z]*(?:[-./:][0-9A-Za-z]+)*(?![%])", guarded=True))
-    add(_SECTIONS, _rule("section", rf"\.?\s?(?:#|no\.?\s?)?(?:[A-Z]\.?)?{_REFERENCE}{_LIST_TAIL}(?!\s?%)", guarded=True))
-    add(_OBJECTS, _rule("identifier", rf"{_LABEL.replace('?(?:', '?(?:')}(?:[A-Z]{{1,3}}[ -]?)?{_INTEGER}(?:(?:, | and | to |[-–]){_INTEGER}){{0,5}}(?![A-Za-z%])", guarded=True))
+    add(_SECTIONS, _rule("section", rf"\.? ?(?:#|no\.? ?)?(?:[A-Z]\.?)?{_REFERENCE}{_LIST_TAIL}(?!\s?%)", guarded=True))
+    add(_OBJECTS, _rule("identifier", rf"{_LABEL}(?:[A-Z]{{1,3}}[ -]?)?{_INTEGER}(?:(?:, | and | to |[-–]){_INTEGER}){{0,5}}(?![A-Za-z%])", guarded=True))
     add(["tel", "phone", "fax", "call", "hotline", "mobile", "whatsapp"], _rule("phone", r"[.:]{0,2}\s?(?:us\s)?(?:at\s|on\s)?\+?[0-9(][0-9 ().-]{4,18}[0-9](?![0-9])"))
     add(["top"], _rule("ordinal", r"[ -]?(?:[0-9]{1,4}|three|five|ten|twenty|two|four)(?![0-9A-Za-z%.,][0-9%]?)"))
     add(["ranked", "rank", "ranks", "ranking"], _rule("ordinal", r"\s(?:no\.?\s?|#)?[0-9]{1,4}(?![0-9.,%])"))
@@ -109,8 +109,12 @@ def match_word(text: str, start: int, end: int, word: str) -> Excluded | None:
         if word in _QUARTER_WORDS and start > 0 and text[start - 1].isalnum() and text[start - 1].isascii():
             continue
         if (match := rule.pattern.match(text, end)) and not (rule.guarded and quantity_follows(text, match.end())):
-            first = end + re.search("[0-9]", match.group()).start() if rule.bare else start  # type: ignore[union-attr]
-            return Excluded(first, match.end(), rule.reason, _only_number(match.group()))
+            if not rule.bare:
+                return Excluded(start, match.end(), rule.reason, _only_number(match.group()))
+            first = end + next(at for at, character in enumerate(match.group()) if character.isdigit())
+            longer = match_digits(text, first)
+            stop = max(match.end(), longer.end if longer else 0)
+            return Excluded(first, stop, rule.reason, _only_number(text[first:stop]))
     if after := idioms.ENGLISH_AFTER.get(word):
         match = re.compile(after, re.IGNORECASE).match(text, end)
         if match and not (word == "one" and quantity_follows(text, end)):

@@ -190,6 +190,8 @@ class _Reader:
             return half
         if excluded := exclusions.match_han(text, start, self.floor):
             return excluded
+        if share := chinese.read_bare_share(text, start):
+            return self._share(start, share)
         amount = chinese.read_han(text, start) if text[start] in chinese.NUMERAL_CHARACTERS else self._bare_big(start)
         if amount is None:
             amount = self._bare_big(start)

@@ -121,7 +121,9 @@ def read_suffix(text: str, end: int, *, money: bool, integer: bool = True) -> Su
     if found is not None:
         scale, end = found
     unit = _read_unit(text, end, scaled=scale is not None)
-    return Suffix(end, scale) if unit is None else Suffix(unit.end, scale, unit.unit, unit.kind, unit.measured)
+    if unit is None:
+        return Suffix(end, scale)
+    return Suffix(unit.end, unit.scale if scale is None else scale, unit.unit, unit.kind, unit.measured)
 
 
 def _read_scale(text: str, end: int, *, money: bool) -> tuple[Decimal, int] | None:
@@ -164,6 +166,8 @@ def _read_unit(text: str, end: int, *, scaled: bool) -> Suffix | None:
         return Suffix(match.end(), unit="time")
     if word in {"s", "h", "m", "g", "t", "l"} and match.group(1) == "-":
         return None
+    if word != lower and lower in COUNT_WORDS:
+        return None  # `Python 3.11 Table 2`: a capital begins something else
     return _word_unit(lower, match.end())
 
 
@@ -175,9 +179,7 @@ def _word_unit(word: str, end: int) -> Suffix | None:
         return Suffix(end, unit=CURRENCY_WORDS[word], kind="money", measured=True)
     if word in MEASURE_WORDS:
         return Suffix(end, unit=MEASURE_WORDS[word], measured=True)
-    if word in COUNT_WORDS:
-        return Suffix(end, unit=COUNT_WORDS[word])
-    return None
+    return Suffix(end, unit=COUNT_WORDS[word]) if word in COUNT_WORDS else None
 
 
 def _symbol(text: str, match: re.Match[str]) -> Suffix | None:

@@ -111,7 +111,7 @@ async function checkSeal(files, findings) {
   if (fingerprint !== keyid) findings.push({ place: "key.pub", what: "key.pub is not the key that the seal names" });
   const signed = await checkSignature(der, decodeBase64(sig), envelope.payloadType, payload);
   if (signed === false) findings.push({ place: "seal.dsse.json", what: "the signature is not valid" });
-  return { statement: JSON.parse(text(payload)), signed };
+  return { statement: JSON.parse(text(payload)), keyid, signed };
 }
 
 async function checkFiles(statement, files, findings) {
@@ -135,8 +135,14 @@ async function checkLedger(predicate, files, findings) {
   else await checkEvents(later, "after_seal.jsonl", predicate.run, predicate.ledger.events + 1, predicate.ledger.head, findings);
 }
 
-/** The report on show is the sealed one. */
-function checkShown(files, findings) {
+/** The report and the facts on show are the sealed ones. */
+function checkShown(facts, files, findings) {
+  for (const element of document.querySelectorAll("[data-fact]")) {
+    const name = element.dataset.fact;
+    if (element.textContent !== String(facts[name])) {
+      findings.push({ place: "page", what: `the ${name} on show is not the sealed one, which is ${facts[name]}` });
+    }
+  }
   const frame = document.querySelector("iframe");
   const report = files.get("report.html");
   const lines = (/** @type {string} */ value) => value.replace(/\r\n?/g, "\n");
@@ -159,7 +165,7 @@ async function check() {
     place = "ledger.jsonl";
     await checkLedger(seal.statement.predicate, files, findings);
     place = "report.html";
-    checkShown(files, findings);
+    checkShown({ ...seal.statement.predicate, keyid: seal.keyid }, files, findings);
   } catch (error) {
     findings.push({ place, what: `${place} cannot be read: ${error.message}` });
   }

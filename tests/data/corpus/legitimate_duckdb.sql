@@ -132,6 +132,7 @@ select 'Hello'.upper().lower();
 select address.city, address['zip'], struct_extract(address, 'city') from orders limit 2;
 select {'a': 1, 'b': 'x'} as s, struct_pack(k := 1, v := 'y'), row(1, 2);
 select map {'a': 1, 'b': 2}['a'], map_keys(map {'k': 1}), map_values(map([1, 2], ['x', 'y'])), map_entries(map {'k': 1}), cardinality(map {'k': 1});
+select {'a': {'b': {'c': 1}}} as nested, [[1], [2]], [{'a': [1]}];
 select struct_insert({'a': 1}, b := 2);
 select meta->>'channel', meta->'items', meta->>'$.items[0]' from orders limit 2;
 select json_extract(meta, '$.items[1]')::int, json_extract_string(meta, '$.channel'), json_array_length(meta, 'items') from orders;

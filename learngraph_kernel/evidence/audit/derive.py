@@ -1,0 +1,369 @@
+"""Derived numbers: difference, ratio, percent change, share, sum, mean of cells that belong together.
+
+Cells belong together when they differ on one axis alone: two weeks of one airport, two airports in one week. Which of
+them are tried is narrowed by the labels the text names, and which operations by the words that license them (`cues`).
+Every value tried goes into one *pool*; the pool decides whether a match means anything (`chance`).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations, pairwise
+from typing import Literal, TypeAlias
+
+from learngraph_kernel.evidence.audit.labels import Axis
+from learngraph_kernel.evidence.audit.tables import Fact, Facts, Table
+from learngraph_kernel.evidence.audit.units import FRACTION
+
+MAX_POOL = 20_000
+"""More values than this are not tried at all: any number would be among them."""
+MAX_UNNAMED = 50
+"""Partners that the text does not name are tried only among so many."""
+
+How: TypeAlias = Literal["difference", "ratio", "percent_change", "share", "sum", "mean"]
+Context: TypeAlias = Mapping[int, frozenset[int]]
+"""By axis id: the labels to keep to."""
+Pair: TypeAlias = tuple[Fact, Fact]
+"""(base, other): the second is said of the first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """One derived value with the cells it rests on, in the order of the formula (base first)."""
+
+    value: float
+    how: How
+    facts: tuple[Fact, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """All derived values tried for a number, sorted by value."""
+
+    derived: tuple[Derived, ...]
+    values: tuple[float, ...] = field(repr=False)
+    distinct: tuple[float, ...] = field(repr=False)
+
+    @classmethod
+    def of(cls, derived: Sequence[Derived]) -> Pool:
+        ordered = tuple(sorted(derived, key=lambda each: each.value))
+        values = tuple(each.value for each in ordered)
+        return cls(ordered, values, tuple(dict.fromkeys(round(value, 9) for value in values)))
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to try: operations, how cells must compare with the claim's unit, and which label is the base of comparison.
+
+    Attributes:
+        operations: licensed by the sentence.
+        unit: the claim's canonical unit; decides which cells may be added, averaged or subtracted, and the result's
+            factor.
+        base: label id that follows "than", 比, …; None when the sentence names no base.
+        change: the claim says that something moved, so order in time decides the sign.
+    """
+
+    operations: frozenset[How]
+    unit: str | None
+    base: int | None
+    change: bool
+
+
+class PoolTooLarge(Exception):
+    """Internal signal: so many values would be tried that a match could mean nothing."""
+
+
+class Deriver:
+    """Builds pools of derived values, remembering those that several numbers ask for."""
+
+    def __init__(self, facts: Facts, factor: Callable[[str | None, str | None, How], float | None]) -> None:
+        """Takes the facts and a function (claim unit, cell unit, operation) → factor on the result, or None to forbid."""
+        self._facts = facts
+        self._factor = factor
+        self._lines: dict[tuple[int, int], dict[tuple[int, ...], list[Fact]]] = {}
+        self._totals: dict[tuple[int, int], dict[tuple[int, ...], Fact]] = {}
+        self._pools: dict[object, Pool | None] = {}
+
+    def pool(self, request: Request, context: Context) -> Pool | None:
+        """The values to try; None when there are more than `MAX_POOL`."""
+        relevant = self._relevant(context)
+        kept = frozenset((axis, labels) for axis, labels in context.items() if labels)
+        key = (request, kept)
+        if key not in self._pools:
+            try:
+                found: list[Derived] = []
+                for table in relevant:
+                    for derived in self._derive(table, request, context):
+                        found.append(derived)
+                        if len(found) > MAX_POOL:
+                            raise PoolTooLarge
+                self._pools[key] = Pool.of(found)
+            except PoolTooLarge:
+                self._pools[key] = None
+        return self._pools[key]
+
+    def _relevant(self, context: Context) -> list[Table]:
+        """The tables the text speaks of: those with the most named axes; all when it names nothing."""
+        counts = [sum(1 for axis in table.axes if context.get(axis.id)) for table in self._facts.tables]
+        most = max(counts, default=0)
+        chosen = [table for table, count in zip(self._facts.tables, counts, strict=True) if count == most]
+        said = context.get(self._facts.table_axis.id)
+        if said:
+            own = [table for table in chosen if self._facts.table_axis.labels[table.index].id in said]
+            chosen = own or chosen
+        return chosen
+
+    # --- operations
+
+    def _derive(self, table: Table, request: Request, context: Context) -> Iterator[Derived]:
+        wanted = request.operations
+        if wanted & {"difference", "percent_change", "ratio"}:
+            for base, other in self._pairs(table, request, context):
+                yield from self._of_pair(base, other, request)
+        if "share" in wanted:
+            yield from self._shares(table, request, context)
+        if wanted & {"sum", "mean"}:
+            for group in self._groups(table, context):
+                yield from self._of_group(group, request)
+
+    def _of_pair(self, base: Fact, other: Fact, request: Request) -> Iterator[Derived]:
+        if "difference" in request.operations:
+            factor = self._factor(request.unit, base.unit, "difference")
+            if factor is not None:
+                yield Derived((other.number - base.number) * factor, "difference", (base, other))
+        if base.number > 0 and "percent_change" in request.operations:
+            yield Derived((other.number / base.number - 1) * 100, "percent_change", (base, other))
+        if base.number > 0 and "ratio" in request.operations:
+            yield Derived(other.number / base.number, "ratio", (base, other))
+
+    def _of_group(self, group: list[Fact], request: Request) -> Iterator[Derived]:
+        for how in ("sum", "mean"):
+            if how not in request.operations:
+                continue
+            factor = self._factor(request.unit, group[0].unit, how)
+            if factor is not None:
+                total = sum(fact.number for fact in group) * factor
+                if how == "sum":
+                    yield Derived(total, "sum", tuple(group))
+                else:
+                    yield Derived(total / len(group), "mean", tuple(group))
+
+    # --- pairs of cells that differ on one axis
+
+    def _pairs(self, table: Table, request: Request, context: Context) -> Iterator[Pair]:
+        has_time = any(axis.ordered for axis in table.axes)
+        compared = [] if request.base is None else [self._facts.labels[request.base].axis]
+        for place, axis in enumerate(table.axes):
+            if compared and axis.id not in compared and any(each.id in compared for each in table.axes):
+                continue
+            named = context.get(axis.id, frozenset())
+            if axis.measure and len(named) < 2:
+                continue
+            if request.change and has_time and not axis.ordered and request.base is None:
+                continue
+            for line in self._lines_of(table, place, context):
+                for first, second in _chosen_pairs(line, place, axis, named):
+                    if first.unit == second.unit:
+                        yield from _oriented(first, second, place, axis, request)
+
+    def _lines_of(self, table: Table, place: int, context: Context) -> Iterator[list[Fact]]:
+        """The lines of cells along one axis that agree with the context on all the others."""
+        lines = self._lines_along(table, place)
+        sets = []
+        own: set[int] | None = None
+        for position, axis in enumerate(table.axes):
+            labels = context.get(axis.id)
+            if labels:
+                members = set().union(*(table.by_label.get(label, set()) for label in labels))
+                if position == place:
+                    own = members
+                else:
+                    sets.append(members)
+        if not sets and own is None:
+            yield from lines.values()
+            return
+        cells = set.intersection(*sets) if sets else own or set()
+        keys = dict.fromkeys(_line_key(self._facts.facts[cell], table, place) for cell in sorted(cells))
+        for key in keys:
+            yield lines[key]
+
+    def _lines_along(self, table: Table, place: int) -> dict[tuple[int, ...], list[Fact]]:
+        key = (table.index, place)
+        if key not in self._lines:
+            lines: dict[tuple[int, ...], list[Fact]] = defaultdict(list)
+            totals: dict[tuple[int, ...], Fact] = {}
+            rank = table.axes[place].rank
+            for fact in table.facts:
+                shared = _line_key(fact, table, place)
+                line = lines[shared]
+                if fact.labels[place] in rank:
+                    line.append(fact)
+                elif fact.labels[place] >= 0:
+                    totals[shared] = fact
+            for line in lines.values():
+                line.sort(key=lambda fact: rank[fact.labels[place]])
+            self._lines[key], self._totals[key] = lines, totals
+        return self._lines[key]
+
+    # --- shares of a whole
+
+    def _shares(self, table: Table, request: Request, context: Context) -> Iterator[Derived]:
+        for place, axis in enumerate(table.axes):
+            named = context.get(axis.id, frozenset())
+            for line in self._lines_of(table, place, context):
+                if axis.measure:
+                    yield from _part_of_measure(line, place, named)
+                    continue
+                if len(named) >= 2 and request.base in named:
+                    yield from _part_of_other(line, place, named, request.base)
+                if line:
+                    total = self._totals[table.index, place].get(_line_key(line[0], table, place))
+                    yield from _part_of_line(line, place, named, total)
+            if axis.kind == "row" and named:
+                yield from self._part_of_rest(table, axis, context)
+
+    def _part_of_rest(self, table: Table, axis: Axis, context: Context) -> Iterator[Derived]:
+        """Several rows under a named label as part of all rows: one airport's weeks of all airports' weeks."""
+        if sum(1 for each in table.axes if each.kind == "row") < 2:
+            return
+        others = {each: labels for each, labels in context.items() if each != axis.id}
+        parts = {group[0].column: group for group in self._columns(table, context)}
+        for whole in self._columns(table, others):
+            part = parts.get(whole[0].column, [])
+            total = sum(fact.number for fact in whole)
+            if len(part) >= 2 and total > 0 and min(fact.number for fact in whole) >= 0:
+                yield Derived(sum(fact.number for fact in part) / total * 100, "share", (*part, *whole))
+
+    # --- sums and means
+
+    def _groups(self, table: Table, context: Context) -> Iterator[list[Fact]]:
+        """Cells to add or average: a column (as far as the text names rows), or a row across periods or named columns."""
+        if not any(axis.measure and axis.kind == "row" and len(context.get(axis.id, ())) < 2 for axis in table.axes):
+            yield from self._columns(table, context)
+        headers = [axis for axis in table.axes if axis.kind == "header"]
+        if any(axis.ordered or len(context.get(axis.id, ())) >= 2 for axis in headers):
+            yield from _alike(self._kept(table, context), lambda fact: fact.row)
+
+    def _columns(self, table: Table, context: Context) -> Iterator[list[Fact]]:
+        yield from _alike(self._kept(table, context), lambda fact: fact.column)
+
+    def _kept(self, table: Table, context: Context) -> list[Fact]:
+        """The cells that agree with the context on every axis, totals left out."""
+        sets = [
+            set().union(*(table.by_label.get(label, set()) for label in context[axis.id]))
+            for axis in table.axes
+            if context.get(axis.id)
+        ]
+        if not sets:
+            return [fact for fact in table.facts if not fact.total]
+        return [fact for index in sorted(set.intersection(*sets)) if not (fact := self._facts.facts[index]).total]
+
+
+def _alike(facts: Sequence[Fact], key: Callable[[Fact], int]) -> Iterator[list[Fact]]:
+    """Groups of at least two cells of one unit."""
+    groups: dict[int, list[Fact]] = defaultdict(list)
+    for fact in facts:
+        groups[key(fact)].append(fact)
+    for group in groups.values():
+        if len(group) >= 2 and len({fact.unit for fact in group}) == 1:
+            yield group
+
+
+def _line_key(fact: Fact, table: Table, place: int) -> tuple[int, ...]:
+    """What two cells have in common when only the axis at `place` tells them apart."""
+    header = table.axes[place].kind == "header"
+    fixed = fact.row if header else fact.column
+    others = (
+        label
+        for position, (axis, label) in enumerate(zip(table.axes, fact.labels, strict=True))
+        if position != place and (axis.kind == "header") == header
+    )
+    return (fixed, *others)
+
+
+def _chosen_pairs(line: list[Fact], place: int, axis: Axis, named: frozenset[int]) -> Iterator[Pair]:
+    inside = [fact for fact in line if fact.labels[place] in named]
+    if len(named) >= 2:
+        yield from combinations(inside, 2)
+    elif named:
+        for fact in inside:
+            yield from _partners(fact, line, axis)
+    elif axis.ordered:
+        yield from pairwise(line)
+        if len(line) > 2:
+            yield line[0], line[-1]
+    elif len(line) <= MAX_UNNAMED:
+        yield from combinations(line, 2)
+
+
+def _partners(fact: Fact, line: list[Fact], axis: Axis) -> Iterator[Pair]:
+    """The cells one named cell may be compared with, in the order of the line."""
+    here = line.index(fact)
+    if axis.ordered:
+        for other in sorted({here - 1, here + 1, 0, len(line) - 1} - {here}):
+            if 0 <= other < len(line):
+                yield (line[min(here, other)], line[max(here, other)])
+    elif len(line) <= MAX_UNNAMED:
+        for place, other_fact in enumerate(line):
+            if place != here:
+                yield (line[min(here, place)], line[max(here, place)])
+
+
+def _oriented(first: Fact, second: Fact, place: int, axis: Axis, request: Request) -> Iterator[Pair]:
+    """Which of the two is the base? The one after "than"; else the earlier; else, for a comparison, either."""
+    if first.labels[place] == second.labels[place]:
+        return
+    if request.base == first.labels[place]:
+        yield first, second
+    elif request.base == second.labels[place]:
+        yield second, first
+    elif axis.ordered or request.change:
+        yield first, second
+    else:
+        yield first, second
+        yield second, first
+
+
+def _part_of_measure(line: list[Fact], place: int, named: frozenset[int]) -> Iterator[Derived]:
+    """One quantity of a row as part of another of the same row (late flights of flights)."""
+    if not named:
+        return
+    for first, second in combinations(line, 2):
+        hits = (first.labels[place] in named) + (second.labels[place] in named)
+        if hits < min(len(named), 2) or first.unit != second.unit or first.unit in ("%", FRACTION):
+            continue
+        part, whole = sorted((first, second), key=lambda fact: fact.number)
+        if part.number >= 0 and whole.number > 0:
+            yield Derived(part.number / whole.number * 100, "share", (part, whole))
+
+
+def _part_of_other(line: list[Fact], place: int, named: frozenset[int], base: int | None) -> Iterator[Derived]:
+    bases = [fact for fact in line if fact.labels[place] == base and fact.number > 0]
+    for whole in bases:
+        for part in line:
+            if part.labels[place] in named and part.labels[place] != base and part.unit == whole.unit:
+                yield Derived(part.number / whole.number * 100, "share", (part, whole))
+
+
+def _part_of_line(line: list[Fact], place: int, named: frozenset[int], total: Fact | None) -> Iterator[Derived]:
+    """Cells as part of the total of their line, one by one or, if several are named, together."""
+    if (
+        len({fact.unit for fact in line}) != 1
+        or line[0].unit in ("%", FRACTION)
+        or any(fact.number < 0 for fact in line)
+    ):
+        return
+    inside = [fact for fact in line if fact.labels[place] in named] if named else line
+    wholes: list[tuple[float, tuple[Fact, ...]]] = []
+    if total is not None:
+        wholes.append((total.number, (total,)))
+    elif len(line) > 1:
+        wholes.append((sum(fact.number for fact in line), tuple(line)))
+    for value, cells in wholes:
+        if value > 0:
+            for fact in inside:
+                yield Derived(fact.number / value * 100, "share", (fact, *cells))
+            if named and 2 <= len(inside) < len(line):
+                yield Derived(sum(fact.number for fact in inside) / value * 100, "share", (*inside, *cells))
