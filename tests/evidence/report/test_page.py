@@ -172,6 +172,14 @@ def test_a_quotation_gets_marks_only_when_it_has_none() -> None:
     assert "“" not in Checked(page(issued(f'said "[[q:K1|{words}]]"'))).text
 
 
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [("一行，\n下一行", "一行，下一行"), ("words\nand more", "words\nand more"), ("词\nword", "词\nword")],
+)
+def test_chinese_lines_join_without_a_space(source: str, text: str) -> None:
+    assert text in Checked(page(issued(source))).text
+
+
 # --- notebooks ---
 
 
