@@ -114,6 +114,11 @@ def test_a_formal_report_says_so() -> None:
     assert "no evidence" not in text
 
 
+def test_a_formal_run_that_goes_on_has_no_tier_yet() -> None:
+    document = build_document("There were [[m:flights]] flights.", book(), formal=True)
+    assert "The tier is decided when the run ends." in Checked(str(mimebundle_for_report(document)["text/html"])).text
+
+
 def test_the_page_speaks_chinese() -> None:
     html = page(issued(CHINESE, "zh"))
     text = Checked(html).text
