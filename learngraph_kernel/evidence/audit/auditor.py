@@ -167,11 +167,16 @@ class _Auditor:
         single = stated | {axis: own[axis] for axis in own if len(own[axis]) == 1 and not named[axis].later}
         start = claim.numeral.start
         so_far = _union(sentence, lambda mention_start: mention_start < max(start, clause.start))
+        so_far = {axis: so_far.get(axis, frozenset()) | own.get(axis, frozenset()) for axis in {*so_far, *own}}
         whole = _union(sentence, lambda _: True)
         together = cues.BACK_REFERENCE.search(
             sentence.text[clause.start - sentence.start : clause.end - sentence.start]
         )
-        candidates: list[tuple[frozenset[How], Context]] = [(everything - groups, own), (groups, single), (groups, stated)]
+        candidates: list[tuple[frozenset[How], Context]] = [
+            (everything - groups, own),
+            (groups, single),
+            (groups, stated),
+        ]
         if together is not None:
             candidates.append((groups, {**whole, **so_far}))
         candidates += [(everything - groups, so_far), (everything - groups, whole)]

@@ -54,7 +54,8 @@ def make_claim(numeral: Numeral, sentence: Sentence) -> Claim | None:
     high = numeral.value if numeral.high is None else numeral.high
     loose = numeral.kind == "range" or numeral.hedge is not None
     exact = not loose and numeral.value == numeral.value.to_integral_value() and high - low in (0, 1)
-    before = sentence.text[: numeral.start - sentence.start]
+    here = numeral.start - sentence.start
+    before = sentence.text[max(0, here - 80) : here]
     level = cues.LEVEL_BEFORE.search(before) is not None and cues.BY_BEFORE.search(before) is None
     sign: Sign = None if numeral.signed or level else numeral.direction
     if sign is None and not numeral.signed and cues.LOSS_BEFORE.search(before):

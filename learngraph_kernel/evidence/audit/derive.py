@@ -319,6 +319,8 @@ def _oriented(first: Fact, second: Fact, place: int, axis: Axis, request: Reques
         yield first, second
     elif request.base == second.labels[place]:
         yield second, first
+    elif request.base in axis.rank:
+        return
     elif axis.ordered or request.change:
         yield first, second
     else:

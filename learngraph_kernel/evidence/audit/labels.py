@@ -39,6 +39,7 @@ class Label:
         period: sortable time (`2013-W07` → (2013, 7, 0)) or None.
         total: the label says that its cells are totals of the others.
         falls: the label itself names a fall (decline, loss, 降幅), so that a positive cell is one.
+        changes: the label names a change (growth, 同比).
     """
 
     id: int
@@ -47,6 +48,7 @@ class Label:
     period: tuple[int, ...] | None
     total: bool
     falls: bool
+    changes: bool
 
 
 @dataclass(slots=True)
@@ -296,6 +298,19 @@ _FALLS = re.compile(
     r"cuts?|down)\b|下降|降幅|减少|跌幅|下跌|下滑|亏损|降低|减幅",
     re.I,
 )
+
+
+_CHANGE = re.compile(
+    r"\b(?:growth|grew|changes?|chg|delta|yoy|qoq|mom|wow|vs|versus|increases?|rises?|gains?|diff|difference|up"
+    r"|movement)\b|y/y|m/m"
+    r"|Δ|同比|环比|增|变|涨|差|升",
+    re.I,
+)
+
+
+def names_a_change(text: str) -> bool:
+    """Whether a label names a change, so that "rose 8.1 %" may rest on its cells."""
+    return _CHANGE.search(text.replace("_", " ")) is not None
 
 
 def is_total(text: str) -> bool:

@@ -33,7 +33,7 @@ class Identity:
     Attributes:
         fact: the cell.
         support: on how many axes the text names the cell's label.
-        rejected: why it does not ground the number (`label`, `small_integer`, `loose`), or None.
+        rejected: why it does not ground the number (`label`, `small_integer`, `level`, `loose`), or None.
     """
 
     fact: Fact
@@ -87,6 +87,8 @@ def find_identities(claim: Claim, facts: Facts, index: ValueIndex, named: Named)
             rejected = "label"
         elif _small(claim) and not _small_is_supported(claim, fact, table, named, support):
             rejected = "small_integer"
+        elif _change_over_level(claim, fact):
+            rejected = "level"
         elif claim.loose and support == 0 and not _tight(claim, found):
             rejected = "loose"
         identities.append(Identity(fact, support, rejected))
@@ -148,6 +150,11 @@ def _small_is_supported(claim: Claim, fact: Fact, table: Table, named: Named, su
         axis.measure and axis.id in named and label in named[axis.id].labels
         for axis, label in zip(table.axes, fact.labels, strict=True)
     )
+
+
+def _change_over_level(claim: Claim, fact: Fact) -> bool:
+    """ "Rose 20 %" says a change; a cell that holds a rate of 20 % is none."""
+    return claim.unit in ("%", "‰") and claim.sign == "up" and not fact.changes
 
 
 def _tight(claim: Claim, found: list[Fact]) -> bool:
