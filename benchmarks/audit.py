@@ -38,8 +38,9 @@ def make_texts(source: random.Random, rows: list[list[str]]) -> dict[str, str]:
         ),
         "without labels": " ".join(f"It was {row[6]}, and then {row[7]}." for row in picked),
         "derived": " ".join(
-            f"{a[0]} had {int(a[1]) - int(b[1])} more flights than {b[0]}, {int(a[1]) / int(b[1]) * 100 - 100:.1f} % more."
+            f"{a[0]} had {more} more flights than {b[0]}, {100 * more / int(b[1]):.1f} % more."
             for a, b in (sorted(pair, key=lambda row: -int(row[1])) for pair in pairs)
+            for more in [int(a[1]) - int(b[1])]
         ),
     }
 

@@ -15,7 +15,8 @@ CHANGE = re.compile(
     r"|improv\w+|reduc\w+|cut|"
     r"contract(?:ed|s|ion)|plung\w+|widen\w*|narrow\w*|doubl\w+|tripl\w+|halv\w+|yoy|qoq|mom|wow"
     r"|year[- ]on[- ]year|week[- ]on[- ]week|"
-    r"month[- ]on[- ]month|add(?:ed|s|ing)|shed)\b|增|涨|升|降|减|跌|下滑|回落|变化|变动|扩大|收窄|提高|改善|同比|环比|翻",
+    r"month[- ]on[- ]month|add(?:ed|s|ing)|shed)\b"
+    r"|增|涨|升|降|减|跌|下滑|回落|变化|变动|扩大|收窄|提高|改善|同比|环比|翻",
     re.I,
 )
 COMPARISON = re.compile(

@@ -289,7 +289,8 @@ def period_of(text: str) -> tuple[int, ...] | None:
 
 
 _TOTAL = re.compile(
-    r"^(?:grand |sub)?-?(?:totals?|sum|overall|all|whole)\b|\btotals?$|^(?:合计|总计|小计|总和|全部|总)$|(?:合计|总计)$",
+    r"^(?:grand |sub)?-?(?:totals?|sum|overall|all|whole)\b|\btotals?$"
+    r"|^(?:合计|总计|小计|总和|全部|总)$|(?:合计|总计)$",
     re.I,
 )
 _FALLS = re.compile(

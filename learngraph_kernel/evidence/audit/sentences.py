@@ -51,7 +51,10 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Attribution:
-    """The labels (ids) the text attaches to a number on one axis; `carried` when they come from another clause, `later` when from one after."""
+    """The labels (ids) the text attaches to a number on one axis.
+
+    `carried` when they come from another clause of the sentence, `later` when from one after the number.
+    """
 
     labels: frozenset[int]
     carried: bool

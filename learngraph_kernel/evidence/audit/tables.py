@@ -445,11 +445,13 @@ def _merge(parts: Iterable[Declared]) -> Declared:
 _YEAR_TITLE = re.compile(r"year|\bfy\b|season|date|period|年", re.I)
 _UNIT_TITLE = re.compile(r"units?(?: of measure)?|单位|uom", re.I)
 _PERIOD_TITLE = re.compile(
-    r"(?:week|month|day|hour|quarter|weekday|wk|day of .*|week of .*|周|周次|月|月份|日|日期|小时|季度|时段|hour of day)",
+    r"(?:week|month|day|hour|quarter|weekday|wk|day of .*|week of .*"
+    r"|周|周次|月|月份|日|日期|小时|季度|时段|hour of day)",
     re.I,
 )
 _ID_TITLE = re.compile(
-    r"#|no\.?|nr\.?|rank(?:ing)?|id|.*[_ ]id|index|idx|row|编号|序号|排名|行号|(?:.*)?(?:代码|编码)|zip(?: ?code)?|postcode"
+    r"#|no\.?|nr\.?|rank(?:ing)?|id|.*[_ ]id|index|idx|row"
+    r"|编号|序号|排名|行号|(?:.*)?(?:代码|编码)|zip(?: ?code)?|postcode"
     r"|unnamed: 0",
     re.I,
 )

@@ -162,7 +162,8 @@ _NOT_A_SHARE = re.compile(
     r"|\brates? per\b"
 )
 _COUNT = re.compile(
-    r"\b(?:number of|count|headcount|employees|staff|customers|users|flights|orders)\b|人数|数量|员工|订单数|户数|客户数|家数"
+    r"\b(?:number of|count|headcount|employees|staff|customers|users|flights|orders)\b"
+    r"|人数|数量|员工|订单数|户数|客户数|家数"
 )
 _PIECE = re.compile(
     r"[(\[]([^()\[\]]*)[)\]]|单位\s*[::]\s*(\S+)|\bunits?\s*[:=]\s*(.+)$|,\s*([^,]+)$|\bin\s+([\w$€£¥%' ]+)$"
