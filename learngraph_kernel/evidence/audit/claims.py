@@ -105,16 +105,18 @@ def thing(unit: str | None) -> bool:
     return unit is not None and unit not in MONEY and unit not in MEASURES and unit not in PROPORTIONS
 
 
-def matches(claim: Claim, value: Decimal, factor: Decimal, *, falls: bool) -> bool:
+def matches(claim: Claim, value: Decimal, factor: Decimal, *, falls: bool, outflow: bool = False) -> bool:
     """Whether a cell's value is what the claim says.
 
     Takes the cell's value, the factor from `compatible`, and whether the cell's label names a fall (then a positive
-    cell is a fall). A wrong sign never matches.
+    cell is a fall) or an outflow (then the cell's minus may be left out). A wrong sign never matches.
     """
     if claim.sign in ("down", "loss"):
         return _within(claim, -value, factor) or (falls and _within(claim, value, factor))
     if claim.sign == "up" and falls:
         return False
+    if outflow and value < 0 and claim.sign is None and not claim.numeral.signed:
+        value = -value
     return _within(claim, value, factor)
 
 

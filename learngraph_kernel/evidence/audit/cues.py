@@ -28,7 +28,7 @@ COMPARISON = re.compile(
 SHARE = re.compile(
     r"\b(?:of|share|shares|account\w*|proportion|portion|percentage|represent\w*|rate|made up|makes? up"
     r"|making up|contribut\w+|"
-    r"compris\w+|constitut\w+|fraction)\b|占|比重|份额|比例|占比|其中|率|贡献",
+    r"margin|compris\w+|constitut\w+|fraction)\b|占|比重|份额|比例|占比|其中|率|贡献",
     re.I,
 )
 TOTAL = re.compile(

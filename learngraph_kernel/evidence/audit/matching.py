@@ -61,14 +61,14 @@ class ValueIndex:
             if unit not in self._values:
                 continue
             low, high = (claim.low - margin) * factor, (claim.high + margin) * factor
-            spans = [(low, high)] if claim.sign not in ("down", "loss") else [(-high, -low), (low, high)]
+            spans = dict.fromkeys([(low, high), (-high, -low)] if claim.sign != "up" else [(low, high)])
             for lower, upper in spans:
                 yield from self._between(unit, lower, upper, claim, factor)
 
     def _between(self, unit: str | None, low: Decimal, high: Decimal, claim: Claim, factor: Decimal) -> Iterator[Fact]:
         values, facts = self._values[unit], self._facts[unit]
         for fact in facts[bisect_left(values, low) : bisect_right(values, high)]:
-            if matches(claim, fact.value, factor, falls=fact.falls):
+            if matches(claim, fact.value, factor, falls=fact.falls, outflow=fact.outflow):
                 yield fact
 
 
@@ -132,7 +132,9 @@ def _named_elsewhere(claim: Claim, facts: Facts, named: Named) -> set[int]:
             continue
         cells = [facts.facts[place] for place in set.intersection(*sets)]
         comparable = [(cell, factor) for cell in cells if (factor := compatible(claim.unit, cell.unit)) is not None]
-        if comparable and not any(matches(claim, cell.value, factor, falls=cell.falls) for cell, factor in comparable):
+        if comparable and not any(
+            matches(claim, cell.value, factor, falls=cell.falls, outflow=cell.outflow) for cell, factor in comparable
+        ):
             found.add(table.index)
     return found
 

@@ -16,7 +16,16 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from learngraph_kernel.evidence.audit.cells import CellNumber, parse_cell
-from learngraph_kernel.evidence.audit.labels import Axis, Label, is_total, names_a_change, names_a_fall, period_of
+from learngraph_kernel.evidence.audit.labels import (
+    Axis,
+    Label,
+    is_total,
+    names_a_change,
+    names_a_fall,
+    names_an_outflow,
+    period_and_rest,
+    period_of,
+)
 from learngraph_kernel.evidence.audit.units import FRACTION, MONEY, PROPORTIONS, Declared, declared
 
 MAX_HEADER_LINES = 5
@@ -37,6 +46,7 @@ class Fact:
         labels: label id on each axis of its table, -1 where it has none.
         total: a label says that it is a total.
         falls: a label names a fall.
+        outflow: a label names money that goes out, so that prose may leave out a minus.
         changes: it may be a change: a label says so, or its column holds a negative number.
     """
 
@@ -53,6 +63,7 @@ class Fact:
     total: bool
     falls: bool
     changes: bool
+    outflow: bool
 
 
 @dataclass(slots=True)
@@ -347,13 +358,14 @@ class _Reader:
 
     def _new_label(self, axis: Axis, text: str) -> Label:
         label = Label(
-            len(self.facts.labels),
-            axis.id,
-            text,
-            period_of(text),
-            is_total(text),
-            names_a_fall(text),
-            names_a_change(text),
+            id=len(self.facts.labels),
+            axis=axis.id,
+            text=text,
+            period=period_of(text),
+            total=is_total(text),
+            falls=names_a_fall(text),
+            changes=names_a_change(text),
+            outflow=names_an_outflow(text),
         )
         axis.by_text[text] = label
         axis.labels.append(label)
@@ -378,6 +390,7 @@ class _Reader:
             labels=tuple(labels),
             total=any(label.total for label in known),
             falls=any(label.falls for label in known),
+            outflow=any(label.outflow for label in known),
             changes=column in self.signed or any(label.changes for label in known),
         )
         self.facts.facts.append(fact)
@@ -390,10 +403,11 @@ class _Reader:
         periods = 0
         for axis in self.table.axes:
             members = [label for label in axis.labels if not label.total]
-            axis.ordered = bool(members) and all(label.period is not None for label in members)
-            if axis.ordered:
+            times = _times(members)
+            axis.ordered = times is not None
+            if times is not None:
                 periods += axis.kind == "header"
-                members = sorted(members, key=lambda label: label.period or ())
+                members = sorted(members, key=lambda label: times[label.id])
             axis.rank = {label.id: place for place, label in enumerate(members)}
         headers_are_periods = periods > 0
         for axis in self.table.axes:
@@ -465,6 +479,14 @@ def _ascending(cells: Sequence[tuple[str, CellNumber | None]]) -> bool:
     values = [number.value for _, number in cells if number is not None]
     steps = {b - a for a, b in itertools.pairwise(values)}
     return len(values) > 1 and (steps <= {Decimal(1)} or steps <= {Decimal(-1)})
+
+
+def _times(members: list[Label]) -> dict[int, tuple[int, ...]] | None:
+    """When each label is, if all are periods, bare or in the same words; None otherwise."""
+    found = {label.id: period_and_rest(label.text) for label in members}
+    times = {label: time for label, (time, _) in found.items() if time is not None}
+    alike = len({rest for _, rest in found.values()}) == 1
+    return times if members and alike and len(times) == len(members) == len(set(times.values())) else None
 
 
 def _one_set(axis: Axis) -> bool:
