@@ -19,7 +19,7 @@ from pathlib import Path
 
 import duckdb
 
-from learngraph_kernel.data.duckdb_engine import DuckDBSource, connect, first_line, lock
+from learngraph_kernel.data.duckdb_engine import DuckDBSource, first_line, open_database
 from learngraph_kernel.data.names import closest
 from learngraph_kernel.data.source import SourceConfig
 from learngraph_kernel.errors import BadInput, Unavailable
@@ -115,9 +115,7 @@ class SampleKind:
 
     def open(self, config: SourceConfig, root: Path, home: Path) -> DuckDBSource:
         path = sample_database(str(config.options["dataset"]), home / "samples", where=config.where)
-        connection = connect(path, config.name, config.where, home)
-        lock(connection)
-        return DuckDBSource(config.name, config.kind, config.limits, connection, (path,))
+        return open_database(path, config, home)
 
 
 def sample_database(dataset: str, cache: Path, where: str | None = None) -> Path:

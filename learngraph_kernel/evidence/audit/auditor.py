@@ -17,8 +17,9 @@ from learngraph_kernel.evidence.audit import cues
 from learngraph_kernel.evidence.audit.chance import MAX_EXPECTED, expected_matches
 from learngraph_kernel.evidence.audit.claims import Claim, compatible, make_claim, thing
 from learngraph_kernel.evidence.audit.counts import find_counts
-from learngraph_kernel.evidence.audit.derive import Context, Derived, Deriver, How, Request
+from learngraph_kernel.evidence.audit.derive import Derived, Deriver, How, Request
 from learngraph_kernel.evidence.audit.labels import LabelIndex
+from learngraph_kernel.evidence.audit.lines import Context
 from learngraph_kernel.evidence.audit.matching import Identity, Named, ValueIndex, find_identities
 from learngraph_kernel.evidence.audit.sentences import (
     Attribution,
@@ -149,7 +150,7 @@ class _Auditor:
         after = [
             (self.facts.axes[axis].measure, mention.start, mention.label.id)
             for axis, mentions in sentence.named.items()
-            if len(mentions) > 1
+            if axis != self.facts.table_axis.id and len({mention.label.id for mention in mentions}) > 1
             for mention in mentions
             if mention.start >= sentence.start + marker.start()
         ]
@@ -167,11 +168,16 @@ class _Auditor:
         single = stated | {axis: own[axis] for axis in own if len(own[axis]) == 1 and not named[axis].later}
         start = claim.numeral.start
         so_far = _union(sentence, lambda mention_start: mention_start < max(start, clause.start))
+        so_far = {axis: so_far.get(axis, frozenset()) | own.get(axis, frozenset()) for axis in {*so_far, *own}}
         whole = _union(sentence, lambda _: True)
         together = cues.BACK_REFERENCE.search(
             sentence.text[clause.start - sentence.start : clause.end - sentence.start]
         )
-        candidates: list[tuple[frozenset[How], Context]] = [(everything - groups, own), (groups, single), (groups, stated)]
+        candidates: list[tuple[frozenset[How], Context]] = [
+            (everything - groups, own),
+            (groups, single),
+            (groups, stated),
+        ]
         if together is not None:
             candidates.append((groups, {**whole, **so_far}))
         candidates += [(everything - groups, so_far), (everything - groups, whole)]
@@ -272,7 +278,7 @@ def _identity(found: Identity) -> dict[str, Any]:
 
 def _derivation(found: Derived, expected: float) -> dict[str, Any]:
     return {
-        "ref": _refs(found.facts),
+        "ref": _refs((*found.facts, *found.whole)),
         "value": json_number(found.value),
         "how": found.how,
         "expected_chance_matches": round(expected, 6),

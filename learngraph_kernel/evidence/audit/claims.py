@@ -54,7 +54,8 @@ def make_claim(numeral: Numeral, sentence: Sentence) -> Claim | None:
     high = numeral.value if numeral.high is None else numeral.high
     loose = numeral.kind == "range" or numeral.hedge is not None
     exact = not loose and numeral.value == numeral.value.to_integral_value() and high - low in (0, 1)
-    before = sentence.text[: numeral.start - sentence.start]
+    here = numeral.start - sentence.start
+    before = sentence.text[max(0, here - 80) : here]
     level = cues.LEVEL_BEFORE.search(before) is not None and cues.BY_BEFORE.search(before) is None
     sign: Sign = None if numeral.signed or level else numeral.direction
     if sign is None and not numeral.signed and cues.LOSS_BEFORE.search(before):
@@ -104,16 +105,18 @@ def thing(unit: str | None) -> bool:
     return unit is not None and unit not in MONEY and unit not in MEASURES and unit not in PROPORTIONS
 
 
-def matches(claim: Claim, value: Decimal, factor: Decimal, *, falls: bool) -> bool:
+def matches(claim: Claim, value: Decimal, factor: Decimal, *, falls: bool, outflow: bool = False) -> bool:
     """Whether a cell's value is what the claim says.
 
     Takes the cell's value, the factor from `compatible`, and whether the cell's label names a fall (then a positive
-    cell is a fall). A wrong sign never matches.
+    cell is a fall) or an outflow (then the cell's minus may be left out). A wrong sign never matches.
     """
     if claim.sign in ("down", "loss"):
         return _within(claim, -value, factor) or (falls and _within(claim, value, factor))
     if claim.sign == "up" and falls:
         return False
+    if outflow and value < 0 and claim.sign is None and not claim.numeral.signed:
+        value = -value
     return _within(claim, value, factor)
 
 

@@ -1,7 +1,7 @@
 """Counting the members of a table: "three airports" rests on the table's three airports.
 
-Only a whole number that is said of the very thing an axis lists counts: the heading of a label column (airport, 城市), or
-the length of the periods that an axis runs over (three years).
+Only a whole number that is said of the very thing an axis lists counts: the heading of a label column (airport, 城市),
+or the length of the periods that an axis runs over (three years).
 """
 
 from __future__ import annotations

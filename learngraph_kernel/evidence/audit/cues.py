@@ -15,7 +15,8 @@ CHANGE = re.compile(
     r"|improv\w+|reduc\w+|cut|"
     r"contract(?:ed|s|ion)|plung\w+|widen\w*|narrow\w*|doubl\w+|tripl\w+|halv\w+|yoy|qoq|mom|wow"
     r"|year[- ]on[- ]year|week[- ]on[- ]week|"
-    r"month[- ]on[- ]month|add(?:ed|s|ing)|shed)\b|增|涨|升|降|减|跌|下滑|回落|变化|变动|扩大|收窄|提高|改善|同比|环比|翻",
+    r"month[- ]on[- ]month|add(?:ed|s|ing)|shed)\b"
+    r"|增|涨|升|降|减|跌|下滑|回落|变化|变动|扩大|收窄|提高|改善|同比|环比|翻",
     re.I,
 )
 COMPARISON = re.compile(
@@ -27,7 +28,7 @@ COMPARISON = re.compile(
 SHARE = re.compile(
     r"\b(?:of|share|shares|account\w*|proportion|portion|percentage|represent\w*|rate|made up|makes? up"
     r"|making up|contribut\w+|"
-    r"compris\w+|constitut\w+|fraction)\b|占|比重|份额|比例|占比|其中|率|贡献",
+    r"margin|compris\w+|constitut\w+|fraction)\b|占|比重|份额|比例|占比|其中|率|贡献",
     re.I,
 )
 TOTAL = re.compile(

@@ -39,6 +39,8 @@ class Label:
         period: sortable time (`2013-W07` → (2013, 7, 0)) or None.
         total: the label says that its cells are totals of the others.
         falls: the label itself names a fall (decline, loss, 降幅), so that a positive cell is one.
+        changes: the label names a change (growth, 同比).
+        outflow: the label names money that goes out (cost, loss), which tables write with a minus and prose without.
     """
 
     id: int
@@ -47,6 +49,8 @@ class Label:
     period: tuple[int, ...] | None
     total: bool
     falls: bool
+    changes: bool
+    outflow: bool
 
 
 @dataclass(slots=True)
@@ -157,7 +161,7 @@ _PERIOD = re.compile(
     |(?P<iy>(?:19|20)\d\d)[-/.](?P<im>0?[1-9]|1[0-2])(?:[-/.](?P<id>[0-3]?\d))?(?![\d.])
     |(?P<zy>(?:19|20)\d\d)\s?年(?:度)?
     |(?P<zm>\d{1,2}|十[一二]?|[一二三四五六七八九])月(?:份)?(?:(?P<zd>\d{1,2})[日号])?
-    |第?(?P<zw>\d{1,2}|[一二三四五六七八九十]{1,3})周(?![一二三四五六日年期转边围])
+    |(?P<zw>(?:第(?:\d{1,2}|[一二三四五六七八九十]{1,3})周(?![年期转边围]))|\d{1,2}周(?![一二三四五六日年期转边围]))
     |第?(?P<zq>[一二三四1-4])季度?(?!节)
     |\b(?:week|wk)s?[ ]?(?P<w>\d{1,2})\b|\bW(?P<w2>\d{1,2})\b
     |\bQ(?P<q>[1-4])\b|\b(?P<q2>[1-4])Q\b|\b(?P<qo>first|second|third|fourth|1st|2nd|3rd|4th)[ -]quarter\b
@@ -241,7 +245,7 @@ def _period_words(match: re.Match[str]) -> list[str]:
         if name in ("wy", "iy", "zy", "y", "fy"):
             parts.append(value if len(value) == 4 else "20" + value)
         elif name in ("wyw", "zw", "w", "w2"):
-            parts.append(f"w{_small(value)}")
+            parts.append(f"w{_small(value.strip('第周'))}")
         elif name in ("im", "zm"):
             parts.append(f"m{_small(value)}")
         elif name in ("id", "zd"):
@@ -268,26 +272,31 @@ _RELATIVE |= {"this": 1, "now": 1, "本": 1, "今年": 1}
 
 def period_of(text: str) -> tuple[int, ...] | None:
     """A sortable time for a label that is a period and nothing else (`2013`, `Q1 2024`, `last week`), else None."""
+    period, rest = period_and_rest(text)
+    return None if rest else period
+
+
+def period_and_rest(text: str) -> tuple[tuple[int, ...] | None, str]:
+    """The sortable time that a label holds, if any, and the words round it ("Year ended June 30, 2024")."""
     folded = fold(text).replace("_", " ")
     matches = list(_PERIOD.finditer(folded))
     if not matches:
         lowered = folded.strip().lower()
         for word, rank in _RELATIVE.items():
             if re.fullmatch(rf"{word} ?(?:week|month|quarter|year|period|周|月|季度?|年|期)?", lowered):
-                return (rank, 0, 0)
-        return None
-    rest = _PERIOD.sub("", folded).strip(" -/,.()年第E")
-    if re.search(r"[^\W\d]", rest):
-        return None
+                return (rank, 0, 0), ""
+        return None, lowered
+    rest = " ".join(re.findall(r"[^\W\d_]+", _PERIOD.sub(" ", folded).replace("年", "").replace("E", "")))
     parts = {
         word[0] if word[0].isalpha() else "y": int(word.lstrip("wmdq")) for m in matches for word in _period_words(m)
     }
     middle = parts.get("w") or parts.get("m") or parts.get("q", 0) * 3
-    return (parts.get("y", 0), middle, parts.get("d", 0))
+    return (parts.get("y", 0), middle, parts.get("d", 0)), rest
 
 
 _TOTAL = re.compile(
-    r"^(?:grand |sub)?-?(?:totals?|sum|overall|all|whole)\b|\btotals?$|^(?:合计|总计|小计|总和|全部|总)$|(?:合计|总计)$",
+    r"^(?:grand |sub)?-?(?:totals?|sum|overall|all|whole)\b|\btotals?$"
+    r"|^(?:合计|总计|小计|总和|全部|总)$|(?:合计|总计)$",
     re.I,
 )
 _FALLS = re.compile(
@@ -296,6 +305,31 @@ _FALLS = re.compile(
     r"cuts?|down)\b|下降|降幅|减少|跌幅|下跌|下滑|亏损|降低|减幅",
     re.I,
 )
+
+
+_CHANGE = re.compile(
+    r"\b(?:growth|grew|changes?|chg|delta|yoy|qoq|mom|wow|vs|versus|increases?|rises?|gains?|diff|difference|up"
+    r"|movement)\b|y/y|m/m"
+    r"|Δ|同比|环比|增|变|涨|差|升",
+    re.I,
+)
+
+
+def names_a_change(text: str) -> bool:
+    """Whether a label names a change, so that "rose 8.1 %" may rest on its cells."""
+    return _CHANGE.search(text.replace("_", " ")) is not None
+
+
+_OUTFLOW = re.compile(
+    r"\b(?:costs?|expenses?|charges?|loss(?:es)?|outflows?|payments?|paid|deficit|depreciation|spending|tax(?:es)?)\b"
+    r"|成本|费用|支出|亏损|流出",
+    re.I,
+)
+
+
+def names_an_outflow(text: str) -> bool:
+    """Whether a label names money that goes out."""
+    return _OUTFLOW.search(text.replace("_", " ")) is not None
 
 
 def is_total(text: str) -> bool:
@@ -322,15 +356,12 @@ class LabelIndex:
             (label, [frozenset(w.word for w in words(form, label=True)) for form in forms(label.text)])
             for label in axis.labels
         ]
-        counts = Counter(word for _, variants in bags for word in variants[0])
-        several = len(axis.labels) > 1
+        members = [variants for label, variants in bags if not label.total]
+        counts = Counter(word for variants in members for word in variants[0])
+        common = len(members) if len(members) < 3 else len(members) // 2 + 1
         for label, variants in bags:
             for bag in variants:
-                own = [
-                    w
-                    for w in bag
-                    if counts[w] <= MAX_LABELS_PER_WORD and not (several and counts[w] == len(axis.labels))
-                ]
+                own = [w for w in bag if counts[w] <= MAX_LABELS_PER_WORD and (len(members) < 2 or counts[w] < common)]
                 for word in own:
                     self._by_word[word].append(len(self._variants))
                 if own:

@@ -33,7 +33,7 @@ class Identity:
     Attributes:
         fact: the cell.
         support: on how many axes the text names the cell's label.
-        rejected: why it does not ground the number (`label`, `small_integer`, `loose`), or None.
+        rejected: why it does not ground the number (`label`, `small_integer`, `level`, `loose`), or None.
     """
 
     fact: Fact
@@ -61,14 +61,14 @@ class ValueIndex:
             if unit not in self._values:
                 continue
             low, high = (claim.low - margin) * factor, (claim.high + margin) * factor
-            spans = [(low, high)] if claim.sign not in ("down", "loss") else [(-high, -low), (low, high)]
+            spans = dict.fromkeys([(low, high), (-high, -low)] if claim.sign != "up" else [(low, high)])
             for lower, upper in spans:
                 yield from self._between(unit, lower, upper, claim, factor)
 
     def _between(self, unit: str | None, low: Decimal, high: Decimal, claim: Claim, factor: Decimal) -> Iterator[Fact]:
         values, facts = self._values[unit], self._facts[unit]
         for fact in facts[bisect_left(values, low) : bisect_right(values, high)]:
-            if matches(claim, fact.value, factor, falls=fact.falls):
+            if matches(claim, fact.value, factor, falls=fact.falls, outflow=fact.outflow):
                 yield fact
 
 
@@ -87,6 +87,8 @@ def find_identities(claim: Claim, facts: Facts, index: ValueIndex, named: Named)
             rejected = "label"
         elif _small(claim) and not _small_is_supported(claim, fact, table, named, support):
             rejected = "small_integer"
+        elif _change_over_level(claim, fact):
+            rejected = "level"
         elif claim.loose and support == 0 and not _tight(claim, found):
             rejected = "loose"
         identities.append(Identity(fact, support, rejected))
@@ -130,7 +132,9 @@ def _named_elsewhere(claim: Claim, facts: Facts, named: Named) -> set[int]:
             continue
         cells = [facts.facts[place] for place in set.intersection(*sets)]
         comparable = [(cell, factor) for cell in cells if (factor := compatible(claim.unit, cell.unit)) is not None]
-        if comparable and not any(matches(claim, cell.value, factor, falls=cell.falls) for cell, factor in comparable):
+        if comparable and not any(
+            matches(claim, cell.value, factor, falls=cell.falls, outflow=cell.outflow) for cell, factor in comparable
+        ):
             found.add(table.index)
     return found
 
@@ -148,6 +152,11 @@ def _small_is_supported(claim: Claim, fact: Fact, table: Table, named: Named, su
         axis.measure and axis.id in named and label in named[axis.id].labels
         for axis, label in zip(table.axes, fact.labels, strict=True)
     )
+
+
+def _change_over_level(claim: Claim, fact: Fact) -> bool:
+    """ "Rose 20 %" says a change; a cell that holds a rate of 20 % is none."""
+    return claim.unit in ("%", "‰") and claim.sign == "up" and not fact.changes
 
 
 def _tight(claim: Claim, found: list[Fact]) -> bool:

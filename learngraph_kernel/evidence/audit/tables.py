@@ -8,6 +8,7 @@ row's labels, its header, its section, the captions or the table's name, in this
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,9 +16,17 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from learngraph_kernel.evidence.audit.cells import CellNumber, parse_cell
-from learngraph_kernel.evidence.audit.labels import Axis, Label, is_total, names_a_fall, period_of
+from learngraph_kernel.evidence.audit.labels import (
+    Axis,
+    Label,
+    is_total,
+    names_a_change,
+    names_a_fall,
+    names_an_outflow,
+    period_and_rest,
+    period_of,
+)
 from learngraph_kernel.evidence.audit.units import FRACTION, MONEY, PROPORTIONS, Declared, declared
-import itertools
 
 MAX_HEADER_LINES = 5
 
@@ -37,6 +46,8 @@ class Fact:
         labels: label id on each axis of its table, -1 where it has none.
         total: a label says that it is a total.
         falls: a label names a fall.
+        outflow: a label names money that goes out, so that prose may leave out a minus.
+        changes: it may be a change: a label says so, or its column holds a negative number.
     """
 
     index: int
@@ -51,6 +62,8 @@ class Fact:
     labels: tuple[int, ...]
     total: bool
     falls: bool
+    changes: bool
+    outflow: bool
 
 
 @dataclass(slots=True)
@@ -98,6 +111,7 @@ class _Reader:
         self.rows = [row + [""] * (self.width - len(row)) for row in rows]
         self.numbers = [[parse_cell(cell) for cell in row] for row in self.rows]
         self.table = Table(len(facts.tables), name)
+        self.signed: set[int] = set()
         facts.tables.append(self.table)
 
     def read(self) -> None:
@@ -130,11 +144,16 @@ class _Reader:
         for axis, line in zip(header_axes, header, strict=True):
             axis.ref = self._range(line, min(columns, default=0), line, self.width - 1)
         section_axis = self._axis("section") if sections else None
-        context = _Context(self, [declared(caption) for caption in captions] + [declared(self.name)])
+        context = _Context(self, [declared(caption) for caption in captions] + [declared(self.name, name=True)])
         said = {
             column: _merge(declared(line[column]) for line in reversed(headers) if line[column]) for column in columns
         }
         fractions = {column: self._fraction_column(column, body, said[column]) for column in columns}
+        self.signed = {
+            column
+            for column in columns
+            if any(number.value < 0 for row in body if (number := self.numbers[row][column]) is not None)
+        }
         heads = {
             column: [self._label(axis, line[column]) for axis, line in zip(header_axes, headers, strict=True)]
             for column in columns
@@ -144,7 +163,11 @@ class _Reader:
         for row in body:
             section = sections.get(row, section)
             texts = self._row_texts(row, label_columns, previous)
-            row_said = _merge(declared(text) for text in reversed(texts) if text)
+            row_said = _merge(
+                declared(text, name=column not in unit_columns)
+                for column, text in zip(reversed(label_columns), reversed(texts), strict=True)
+                if text
+            )
             labels = [
                 self._label(row_axes[column], text)
                 for column, text in zip(label_columns, texts, strict=True)
@@ -158,7 +181,7 @@ class _Reader:
                 if section_axis is not None:
                     own.append(self._label(section_axis, section))
                 unit, factor = context.unit_and_scale(
-                    number, row_said, said[column], declared(section), fractions[column]
+                    number, row_said, said[column], declared(section, name=True), fractions[column]
                 )
                 self._fact(row, column, number, unit, factor, own)
         self._finish_axes()
@@ -334,7 +357,16 @@ class _Reader:
         return label.id
 
     def _new_label(self, axis: Axis, text: str) -> Label:
-        label = Label(len(self.facts.labels), axis.id, text, period_of(text), is_total(text), names_a_fall(text))
+        label = Label(
+            id=len(self.facts.labels),
+            axis=axis.id,
+            text=text,
+            period=period_of(text),
+            total=is_total(text),
+            falls=names_a_fall(text),
+            changes=names_a_change(text),
+            outflow=names_an_outflow(text),
+        )
         axis.by_text[text] = label
         axis.labels.append(label)
         self.facts.labels[label.id] = label
@@ -358,6 +390,8 @@ class _Reader:
             labels=tuple(labels),
             total=any(label.total for label in known),
             falls=any(label.falls for label in known),
+            outflow=any(label.outflow for label in known),
+            changes=column in self.signed or any(label.changes for label in known),
         )
         self.facts.facts.append(fact)
         self.table.facts.append(fact)
@@ -369,10 +403,11 @@ class _Reader:
         periods = 0
         for axis in self.table.axes:
             members = [label for label in axis.labels if not label.total]
-            axis.ordered = bool(members) and all(label.period is not None for label in members)
-            if axis.ordered:
+            times = _times(members)
+            axis.ordered = times is not None
+            if times is not None:
                 periods += axis.kind == "header"
-                members = sorted(members, key=lambda label: label.period or ())
+                members = sorted(members, key=lambda label: times[label.id])
             axis.rank = {label.id: place for place, label in enumerate(members)}
         headers_are_periods = periods > 0
         for axis in self.table.axes:
@@ -424,11 +459,13 @@ def _merge(parts: Iterable[Declared]) -> Declared:
 _YEAR_TITLE = re.compile(r"year|\bfy\b|season|date|period|年", re.I)
 _UNIT_TITLE = re.compile(r"units?(?: of measure)?|单位|uom", re.I)
 _PERIOD_TITLE = re.compile(
-    r"(?:week|month|day|hour|quarter|weekday|wk|day of .*|week of .*|周|周次|月|月份|日|日期|小时|季度|时段|hour of day)",
+    r"(?:week|month|day|hour|quarter|weekday|wk|day of .*|week of .*"
+    r"|周|周次|月|月份|日|日期|小时|季度|时段|hour of day)",
     re.I,
 )
 _ID_TITLE = re.compile(
-    r"#|no\.?|nr\.?|rank(?:ing)?|id|.*[_ ]id|index|idx|row|编号|序号|排名|行号|(?:.*)?(?:代码|编码)|zip(?: ?code)?|postcode"
+    r"#|no\.?|nr\.?|rank(?:ing)?|id|.*[_ ]id|index|idx|row"
+    r"|编号|序号|排名|行号|(?:.*)?(?:代码|编码)|zip(?: ?code)?|postcode"
     r"|unnamed: 0",
     re.I,
 )
@@ -442,6 +479,14 @@ def _ascending(cells: Sequence[tuple[str, CellNumber | None]]) -> bool:
     values = [number.value for _, number in cells if number is not None]
     steps = {b - a for a, b in itertools.pairwise(values)}
     return len(values) > 1 and (steps <= {Decimal(1)} or steps <= {Decimal(-1)})
+
+
+def _times(members: list[Label]) -> dict[int, tuple[int, ...]] | None:
+    """When each label is, if all are periods, bare or in the same words; None otherwise."""
+    found = {label.id: period_and_rest(label.text) for label in members}
+    times = {label: time for label, (time, _) in found.items() if time is not None}
+    alike = len({rest for _, rest in found.values()}) == 1
+    return times if members and alike and len(times) == len(members) == len(set(times.values())) else None
 
 
 def _one_set(axis: Axis) -> bool:

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - tables of words and patterns read better unbroken
 """Numbers written in digits: separators, decimals, powers of ten, fractions, and whose style the text uses.
 
 In English and Chinese text `10.000` is ten. Only a text whose other numbers are unmistakably continental
@@ -32,13 +33,17 @@ _CONTINENTAL = re.compile(
 )
 _UNIT = r"\s?(?:%|€|EUR|km|kg|Mio|Mrd|million|milliard|Prozent|per cent|percent)"
 _CONTINENTAL_EVIDENCE = re.compile(
-    r"(?<![\w.,])(?:[0-9]{1,3}(?:\.[0-9]{3}){2,}(?:,[0-9]+)?|[0-9]{1,3}(?:\.[0-9]{3})+,[0-9]+|[0-9]{1,6},[0-9]{1,2}" + _UNIT + r")(?![\w]|[.,][0-9])"
+    r"(?<![\w.,])(?:[0-9]{1,3}(?:\.[0-9]{3}){2,}(?:,[0-9]+)?|[0-9]{1,3}(?:\.[0-9]{3})+,[0-9]+|[0-9]{1,6},[0-9]{1,2}"
+    + _UNIT
+    + r")(?![\w]|[.,][0-9])"
 )
 _ENGLISH_EVIDENCE = re.compile(
     r"(?<![\w.,])(?:[0-9]{1,3}(?:,[0-9]{3})+\.[0-9]+|[0-9]{1,3}(?:,[0-9]{3}){2,}|[0-9]{1,3},[0-9]{3}|[0-9]{1,9}\.[0-9]{1,2}|[0-9]{1,9}\.[0-9]{4,9})(?![\w]|[.,][0-9])"
 )
 _OCTETS = re.compile(r"(?:(?:25[0-5]|2[0-4][0-9]|1?[0-9]{1,2})\.){3}(?:25[0-5]|2[0-4][0-9]|1?[0-9]{1,2})$")
-_POWER = re.compile(r"(?:[eE]([+-]?[0-9]{1,2})(?![0-9A-Za-z.]))|\s?(?:×|\\times|[xX*·⋅])\s?10(?:\^\{?|\*\*|<sup>)?([+-]?[0-9]{1,2}|[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]{1,2})(?:\}|</sup>)?(?![0-9])")
+_POWER = re.compile(
+    r"(?:[eE]([+-]?[0-9]{1,2})(?![0-9A-Za-z]|\.[0-9]))|\s?(?:×|\\times|[xX*·⋅])\s?10(?:\^\{?|\*\*|<sup>)?([+-]?[0-9]{1,2}|[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]{1,2})(?:\}|</sup>)?(?![0-9])"
+)
 _SUPERSCRIPT = str.maketrans("⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "+-0123456789")
 _MIXED = re.compile(r" ([0-9]{1,2})/([0-9]{1,2})(?![0-9/])")
 _SLASH = re.compile(r"/([0-9]{1,4})(?![0-9/.%]|,[0-9])")

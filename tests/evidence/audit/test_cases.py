@@ -6,6 +6,7 @@ G grounded, D derived, U ungrounded; dates and the like are left out.
 from __future__ import annotations
 
 import pytest
+
 from learngraph_kernel.evidence import audit_text
 
 from .tables import (
@@ -45,6 +46,7 @@ IDENTITY = [
     (FLIGHTS, "Newark (EWR) cancelled 40 flights.", "G"),
     (FLIGHTS, "- JFK: 6,077\n- LGA: 5,200\n- EWR: 5,723\n", "GGG"),
     (FLIGHTS, "| airport | flights |\n|---|---|\n| JFK | 6,077 |\n| LGA | 5,200 |\n", "GG"),
+    (FLIGHTS, "| airport | flights | late |\n|---|---|---|\n| JFK | 6,077 | 512 |\n", "GG"),
     (COMPANY, "Revenue was $150.0 million in 2024.", "G"),
     (COMPANY, "Revenue came to 150 million dollars in 2024.", "G"),
     (COMPANY, "In 2023, revenue was USD 120m.", "G"),
@@ -121,6 +123,10 @@ WRONG_LABEL = [
     (FLIGHTS, "JFK cancelled 512 flights.", "U"),
     (FLIGHTS, "JFK: 5,200; LGA: 6,077.", "UU"),
     (FLIGHTS, "LGA's on-time rate was 91.6 %.", "U"),
+    (FLIGHTS, "| airport | flights | late |\n|---|---|---|\n| JFK | 512 | 6,077 |\n", "UU"),
+    (FLIGHTS, "JFK's on-time rate rose 91.6 %.", "U"),
+    (COMPANY, "Profit increased 34.0 %.", "U"),
+    (REGIONS, "The South has 16.0 % fewer customers than the North.", "U"),
     (FLIGHTS, "| JFK | 5,200 |\n| LGA | 6,077 |\n", "UU"),
     (COMPANY, "Revenue was $120.0 million in 2024.", "U"),
     (COMPANY, "Operating cost was $150.0 million in 2024.", "U"),
@@ -225,7 +231,7 @@ DERIVED = [
     (COMPANY, "Margin rose 9.0 % in 2024.", "U"),
     (COMPANY, "Employees fell 18.2 % in 2024.", "D"),
     (COMPANY, "Revenue was 1.5 times operating cost in 2024.", "D"),
-    (COMPANY, "Revenue totalled $370 million over the three years.", "DD"),
+    (COMPANY, "Revenue totalled $370 million for the three years.", "DD"),
     (SALES_ZH, "三城合计销售额2700万元。", "DD"),
     (SALES_ZH, "北京和上海合计销售额2100万元。", "D"),
     (SALES_ZH, "合计销售额2100万元。", "U"),
