@@ -115,7 +115,7 @@ def _rounding(reading: Reading) -> Decimal:
 # Ranges -------------------------------------------------------------------------------------------------------------
 
 _DASH = re.compile(r"^\s?(?:–|—|-|~|～|至|到)\s?(?:\$|¥|€|£)?$|^\s?--\s?$")
-_TO = re.compile(r"^\s(?:to|up to)\s(?:US\$|\$|¥|€|£)?$", re.IGNORECASE)
+_TO = re.compile(r"^[\s-](?:to|up to)[\s-](?:US\$|\$|¥|€|£)?$", re.IGNORECASE)
 _OR = re.compile(r"\sor\s$", re.IGNORECASE)
 _AND = re.compile(r"\sand\s(?:US\$|\$|¥|€|£)?$|[和与]$", re.IGNORECASE)
 _BETWEEN = re.compile(r"(?:between|介于|在)\s?(?:US\$|\$|¥|€|£|约|about )?\s?$", re.IGNORECASE)
@@ -131,9 +131,9 @@ _MOVES = re.compile(
 def joins_range(text: str, left: Reading, right: Reading) -> bool:
     """Whether two neighbouring readings are the ends of one range (`3–5 %`, `from 3 to 5`, `三至五成`)."""
     gap = text[left.end : right.start]
-    if len(gap) > 9 or left.bounds or right.bounds or left.hedge or left.form == "multiple" or right.signed:
+    if len(gap) > 9 or left.bounds or right.bounds or left.hedge or left.form == "multiple":
         return False
-    if left.signed and not left.unit:
+    if right.signed != left.signed and (right.signed or not left.unit):
         return False
     before = text[max(0, left.start - 60) : left.start]
     if left.unit is not None and right.unit is not None and left.unit != right.unit:
