@@ -365,6 +365,7 @@ def match_symbol(text: str, start: int) -> Excluded | None:
 
 
 _HAN_PATTERNS: list[tuple[str, str]] = [
+    ("list_number", r"(?<![^，。；;：:\s])[一二三四五六七八九十]{1,2}、(?![一二三四五六七八九十])"),
     ("list_number", r"(?<![^，。；;：:,.\s、])(?:[一二三四五六七八九十]{1,2}(?:是|则)|[一二三四]来(?=[，,是]))"),
     ("idiom", r"[二三四五六七八九十]大(?![量约于会豆])"),
     ("ordinal", r"第[一二三四五六七八九十]{1,3}个五年(?:计划|规划)?"),
