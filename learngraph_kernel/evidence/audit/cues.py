@@ -54,7 +54,7 @@ LESS = re.compile(r"\b(?:less|fewer|lower|smaller|shorter|below|behind|slower|sh
 BASE = re.compile(
     r"\b(?:than|compared (?:with|to)|versus|vs\.?|against|relative to|above|below|exceed\w*|ahead of|behind"
     r"|that of|as (?:many|much|large|high|long|big|great)\b.*?\bas|times)\b"
-    r"|(?<![占同环对相之])比(?![例重率较值])|较|相比|高于|低于|超过|是",
+    r"|(?<![占同环对相之])比(?![例重率较值])|较|相比|高于|低于|超过|(?:是|为)(?=[^，。,；]{1,12}的)",
     re.I,
 )
 LEVEL_BEFORE = re.compile(

@@ -166,8 +166,8 @@ _PERIOD = re.compile(
     |\b(?:week|wk)s?[ ]?(?P<w>\d{1,2})\b|\bW(?P<w2>\d{1,2})\b
     |\bQ(?P<q>[1-4])\b|\b(?P<q2>[1-4])Q\b|\b(?P<qo>first|second|third|fourth|1st|2nd|3rd|4th)[ -]quarter\b
     |\bFY[ ]?(?P<fy>\d{4}|\d\d)\b
-    |\b(?P<mon>(?-i:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sept?|Oct|Nov|Dec|JAN|FEB|MAR|APR|MAY|JUN|JUL|AUG|SEP|OCT|NOV|DEC)
-       (?:uary|ruary|ch|il|e|y|ust|tember|ober|ember)?)\b\.?
+    |(?:\b(?P<md>[0-3]?\d)(?:st|nd|rd|th)?[ ](?:of[ ])?)?\b(?P<mon>(?-i:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sept?|Oct|Nov|Dec|JAN|FEB|MAR|APR|MAY|JUN|JUL|AUG|SEP|OCT|NOV|DEC)
+       (?:uary|ruary|ch|il|e|y|ust|tember|ober|ember)?)\b\.?(?:[ ](?P<dm>[0-3]?\d)(?:st|nd|rd|th)?(?![\d.,]\d|\d))?
     |(?<![\d.,])(?P<y>(?:19|20)\d\d)(?![\d]|[.,]\d)""",
     re.X | re.I,
 )
@@ -248,7 +248,7 @@ def _period_words(match: re.Match[str]) -> list[str]:
             parts.append(f"w{_small(value.strip('第周'))}")
         elif name in ("im", "zm"):
             parts.append(f"m{_small(value)}")
-        elif name in ("id", "zd"):
+        elif name in ("id", "zd", "md", "dm"):
             parts.append(f"d{_small(value)}")
         elif name == "mon":
             parts.append(f"m{_MONTHS.index(value[:3].lower()) + 1}")

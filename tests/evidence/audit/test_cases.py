@@ -12,6 +12,8 @@ from learngraph_kernel.evidence import audit_text
 from .tables import (
     CHANGES,
     COMPANY,
+    DAILY,
+    EARNINGS,
     FLIGHTS,
     MERGED,
     MONTHS_ZH,
@@ -19,9 +21,11 @@ from .tables import (
     RANKED,
     RATES,
     REGIONS,
+    REGIONS_ZH,
     SALES_ZH,
     TWO_YEARS,
     UNIT_COLUMN,
+    WEEKLY,
     WEEKS,
 )
 
@@ -32,6 +36,48 @@ Tables = dict[str, list[list[str]]]
 def verdicts(text: str, tables: Tables) -> str:
     return "".join(LETTERS[finding["status"]] for finding in audit_text(text, tables))
 
+
+REPORTS = [
+    (WEEKLY, "In week 7 of 2013, JFK operated 2,077 flights, up 2.1 % from the week before (2,034).", "GDG"),
+    (WEEKLY, "JFK operated 2,077 flights in week 7. On-time performance improved by 6.1 percentage points.", "GD"),
+    (WEEKLY, "The mean departure delay at JFK fell from 14.2 to 9.8 minutes.", "GG"),
+    (WEEKLY, "The p95 departure delay was 61 minutes at JFK in week 7, compared with 55 at LGA and 70 at EWR.", "GGG"),
+    (WEEKLY, "Across the three airports, 6,389 flights were operated in week 7; EWR handled 36.0 % of them.", "DDD"),
+    (WEEKLY, "LaGuardia (LGA) cancelled 15 flights in W07, down from 88.", "GG"),
+    (WEEKLY, "JFK's mean delay in week 7 was 12.6 minutes.", "U"),
+    (WEEKLY, "EWR had the worst mean delay, 12.6 minutes in week 7, 4.5 minutes longer than LGA's 8.1.", "GDG"),
+    (WEEKLY, "In week 6 the on-time rate at EWR was 81.1 %.", "U"),
+    (WEEKLY, "JFK cancelled 12 flights in week 7, or 0.6 % of its flights.", "GD"),
+    (WEEKLY, "2013年第7周，JFK共执行航班2077班，较上周增长2.1%，准点率84.2%，提升6.1个百分点。", "GDGD"),
+    (WEEKLY, "第6周JFK取消12班。", "U"),
+    (WEEKLY, "JFK averaged 2,055.5 flights per week.", "D"),
+    (EARNINGS, "Net sales rose 11.3 % to $1.245 billion from $1.119 billion a year earlier.", "DGG"),
+    (EARNINGS, "Gross profit was $443.2 million, or 35.6 % of net sales.", "GD"),
+    (EARNINGS, "Operating income increased to $98.5 million from $71.0 million.", "GG"),
+    (EARNINGS, "Operating income grew by $27.4 million, or 38.6 %.", "DD"),
+    (EARNINGS, "Earnings per share came in at $1.27, up from $0.94.", "GG"),
+    (EARNINGS, "Cost of sales was $802.1 million.", "G"),
+    (EARNINGS, "The effective tax rate fell 0.6 percentage points to 21.4 %.", "DG"),
+    (EARNINGS, "Net sales fell 11.3 % in 2024.", "U"),
+    (EARNINGS, "Net sales were $1.119 billion in the quarter ended June 30, 2024.", "U"),
+    (EARNINGS, "Net income per share was $1.27 million.", "U"),
+    (EARNINGS, "Gross profit was -$443.2 million.", "U"),
+    (REGIONS_ZH, "华东营业收入156.3亿元，占全部收入的41.6%。", "GD"),
+    (REGIONS_ZH, "华南净利润为10.1亿元，利润率10.2%；华北净利润9.4亿元，利润率7.8%。", "GGGG"),
+    (REGIONS_ZH, "合计营业收入375.5亿元，净利润37.7亿元。", "GG"),
+    (REGIONS_ZH, "华东员工2.3万人，约为华南的1.5倍。", "GD"),
+    (REGIONS_ZH, "华东营业收入比华北多35.8亿元，高29.7%。", "DD"),
+    (REGIONS_ZH, "华北营业收入比华东多35.8亿元。", "U"),
+    (REGIONS_ZH, "华南净利润为9.4亿元。", "U"),
+    (REGIONS_ZH, "华北利润率为11.6%。", "U"),
+    (REGIONS_ZH, "华东营业收入1563万元。", "U"),
+    (REGIONS_ZH, "华东营业收入一百五十六亿元。", "G"),
+    (DAILY, "On 5 January 2024 there were 402 orders worth €11,870.", "GG"),
+    (DAILY, "On January 5 there were 377 orders.", "U"),
+    (DAILY, "Orders fell 6.2 % on 6 January.", "D"),
+    (DAILY, "1月6日订单377单。", "G"),
+    (DAILY, "1月6日订单402单。", "U"),
+]
 
 IDENTITY = [
     (FLIGHTS, "JFK had 6,077 flights.", "G"),
@@ -288,4 +334,9 @@ def test_a_number_may_be_rounded_but_not_sharper_than_its_cell(tables: Tables, t
 
 @pytest.mark.parametrize(("tables", "text", "expected"), DERIVED)
 def test_a_derivation_counts_where_the_sentence_makes_one(tables: Tables, text: str, expected: str) -> None:
+    assert verdicts(text, tables) == expected
+
+
+@pytest.mark.parametrize(("tables", "text", "expected"), REPORTS)
+def test_sentences_as_reports_have_them(tables: Tables, text: str, expected: str) -> None:
     assert verdicts(text, tables) == expected
