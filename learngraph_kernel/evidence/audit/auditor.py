@@ -178,8 +178,10 @@ class _Auditor:
         )
         topic = {axis: labels for axis, labels in self.topic.items() if axis not in sentence.named}
         pairs = everything - groups
+        base = self._base(sentence)
+        compared = {} if base is None else {self.facts.labels[base].axis: whole[self.facts.labels[base].axis]}
         candidates: list[tuple[frozenset[How], Context]] = [
-            (pairs, {**topic, **own}),
+            (pairs, {**topic, **own, **compared}),
             (pairs, own),
             (groups, single),
             (groups, stated),
