@@ -10,7 +10,7 @@ ENGLISH_AFTER: dict[str, str] = {
     "one": (
         r"(?:[ -](?:of|another|by one|or another|or the other|can|could|must|may|might|should|would|cannot|who|whose|that|which|such|thing|day|"
         r"way|hand|side|possible|reason|example|explanation|notable|caveat|exception|has to|needs to|wonders|sees|finds|expects|hopes|"
-        r"after another|after the other|or more|more time|question|could|note|bright spot|clear|obvious|final|last)\b"
+        r"after another|after the other|or more|more time|question|could|note|bright spot|clear|obvious|final|last|in particular)\b"
         r"|-(?:way|off|stop|time|sided|to-one|on-one|size|man|liner|track|dimensional|click|shot|step|tailed|sample|hot|party|person|star|trick)\b|'s\b|self\b)"
     ),
     "two": r"(?:-(?:way|sided|step|dimensional|tier|tailed|faced|tone|pronged|factor|sample|thirds majority|party|handed|stage|track|speed)\b| cents\b| wrongs\b| sides of\b| birds\b| minds\b)",
