@@ -118,7 +118,7 @@ class _Auditor:
     def _derive(self, claim: Claim, sentence: Sentence, named: Named) -> tuple[list[dict[str, Any]], bool]:
         clause = next(each for each in sentence.clauses if each.start <= claim.numeral.start < each.end)
         operations = _licensed(claim, sentence)
-        if not operations or (claim.loose and claim.low == claim.high):
+        if not operations or claim.numeral.kind == "range":
             return [], False
         intervals = _intervals(claim, sentence, clause, self._base(sentence) is not None)
         expected = 0.0

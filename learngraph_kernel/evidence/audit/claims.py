@@ -6,7 +6,7 @@ the sign, whether the number is a level ("fell to 5,200") or a change ("fell by 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Literal
 
@@ -64,6 +64,19 @@ def make_claim(numeral: Numeral, sentence: Sentence) -> Claim | None:
     if exact:
         low = high = numeral.value
     return Claim(numeral, canonical(numeral.unit), low, high, sign, level, exact, width, loose)
+
+
+def ends(claim: Claim) -> tuple[Claim, Claim]:
+    """A range as two claims, one for each end, each with the rounding its digits show."""
+    return _end(claim, claim.low), _end(claim, claim.high)
+
+
+def _end(claim: Claim, value: Decimal) -> Claim:
+    exponent = value.as_tuple().exponent
+    half = HALF * Decimal(10) ** min(int(exponent), 0)
+    whole = value == value.to_integral_value()
+    low, high = (value, value) if whole else (value - half, value + half)
+    return replace(claim, low=low, high=high, integer=whole, width=2 * half, loose=False)
 
 
 def unit_factors(unit: str | None) -> list[tuple[str | None, Decimal]] | None:

@@ -247,6 +247,16 @@ ROUNDING = [
     (SALES_ZH, "北京销售额超过1100万元。", "G"),
 ]
 
+RANGES = [
+    (FLIGHTS, "Mean delays ranged from 9.3 to 15.1 minutes.", "G"),
+    (FLIGHTS, "Mean delays were between 9 and 15 minutes.", "G"),
+    (FLIGHTS, "Mean delays were between 5 and 50 minutes.", "U"),
+    (FLIGHTS, "On-time rates were 86.5–91.6 %.", "G"),
+    (FLIGHTS, "On-time rates were 80–95 %.", "U"),
+    (SALES_ZH, "销售额在600万元至1200万元之间。", "G"),
+    (SALES_ZH, "销售额在500万元至1500万元之间。", "U"),
+]
+
 DERIVED = [
     (FLIGHTS, "JFK had 877 more flights than LGA.", "D"),
     (FLIGHTS, "LGA had 877 fewer flights than JFK.", "D"),
@@ -340,3 +350,8 @@ def test_a_derivation_counts_where_the_sentence_makes_one(tables: Tables, text: 
 @pytest.mark.parametrize(("tables", "text", "expected"), REPORTS)
 def test_sentences_as_reports_have_them(tables: Tables, text: str, expected: str) -> None:
     assert verdicts(text, tables) == expected
+
+
+@pytest.mark.parametrize(("tables", "text", "expected"), RANGES)
+def test_both_ends_of_a_range_must_be_cells(tables: Tables, text: str, expected: str) -> None:
+    assert set(verdicts(text, tables)) == set(expected)
