@@ -23,7 +23,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from learngraph_kernel.evidence.audit import cues
-from learngraph_kernel.evidence.audit.labels import Axis, LabelIndex, Mention, Word, words
+from learngraph_kernel.evidence.audit.labels import Axis, LabelIndex, Mention
+from learngraph_kernel.evidence.audit.words import Word, words
 from learngraph_kernel.evidence.numerals.numeral import Numeral
 
 
