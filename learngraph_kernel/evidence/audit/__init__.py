@@ -29,9 +29,9 @@ def audit_text(text: str, tables: dict[str, list[list[str]]]) -> list[dict[str, 
 
     and `candidates`: `ref` (`table!R3C2`, rows and columns from 1 as given; several, comma separated, for a
     derivation), `value` in base units, `how` (`identity`, `difference`, `ratio`, `percent_change`, `share`, `sum`,
-    `mean`, `count`). A derivation adds `expected_chance_matches`; a candidate that does not count adds `rejected`: `label`
-    (the text speaks of another cell), `small_integer`, `level` (a change was said, the cell holds none), `loose` (a wide
-    hedge or range without a ground for it) or `chance`.
+    `mean`, `count`). A derivation adds `expected_chance_matches`. A candidate that does not count adds `rejected`:
+    `label` (the text speaks of another cell), `small_integer` (in any table; needs a label or unit), `level` (a change
+    was said, the cell holds none), `loose` (a wide hedge or range that nothing pins down) or `chance`.
     """
     from learngraph_kernel.evidence.numerals import read_numerals
 

@@ -241,10 +241,11 @@ class _Reader:
                 members = sorted(members, key=lambda label: times[label.id])
             axis.rank = {label.id: place for place, label in enumerate(members)}
         headers_are_periods = periods > 0
+        single = all(len(axis.labels) <= 1 for axis in self.table.axes if axis.kind == "header")
         for axis in self.table.axes:
-            if headers_are_periods:
-                axis.measure = axis.kind == "row" and not axis.ordered
-            else:
+            if axis.kind == "row":
+                axis.measure = (headers_are_periods or single) and not axis.ordered and not _names_things(axis)
+            elif not headers_are_periods:
                 axis.measure = axis.kind == "header" and not axis.ordered and not _one_set(axis)
 
 
@@ -302,12 +303,27 @@ def _merge(parts: Iterable[Declared]) -> Declared:
     return Declared(unit, scale, rate, loose, count)
 
 
+_GENERIC_TITLE = re.compile(
+    r"metrics?|measures?|items?|line items?|accounts?|kpis?|indicators?|variables?|names?|fields?|quantity|statistics?"
+    r"|指标|项目|科目|名称|类别",
+    re.I,
+)
+_PLAIN_TOTAL = re.compile(r"(?:grand )?totals?|all|overall|sum|合计|总计|小计|总和|全部", re.I)
+
+
 def _times(members: list[Label]) -> dict[int, tuple[int, ...]] | None:
     """When each label is, if all are periods, bare or in the same words; None otherwise."""
     found = {label.id: period_and_rest(label.text) for label in members}
     times = {label: time for label, (time, _) in found.items() if time is not None}
     alike = len({rest for _, rest in found.values()}) == 1
     return times if members and alike and len(times) == len(members) == len(set(times.values())) else None
+
+
+def _names_things(axis: Axis) -> bool:
+    """Whether a label column lists members of one set (products, airlines), not quantities (revenue, margin)."""
+    return (bool(axis.title) and not _GENERIC_TITLE.fullmatch(axis.title.strip())) or any(
+        _PLAIN_TOTAL.fullmatch(label.text) for label in axis.labels
+    )
 
 
 def _one_set(axis: Axis) -> bool:
