@@ -48,14 +48,16 @@ class Claim:
 
 def make_claim(numeral: Numeral, sentence: Sentence) -> Claim | None:
     """The claim a conclusion makes in its sentence; None when the numeral has no value."""
+    here = numeral.start - sentence.start
+    before = sentence.text[max(0, here - 80) : here]
+    if cues.MADE_UP_BEFORE.search(before):
+        numeral = replace(numeral, direction=None)
     if numeral.value is None:
         return None
     low = numeral.value if numeral.low is None else numeral.low
     high = numeral.value if numeral.high is None else numeral.high
     loose = numeral.kind == "range" or numeral.hedge is not None
     exact = not loose and numeral.value == numeral.value.to_integral_value() and high - low in (0, 1)
-    here = numeral.start - sentence.start
-    before = sentence.text[max(0, here - 80) : here]
     level = cues.LEVEL_BEFORE.search(before) is not None and cues.BY_BEFORE.search(before) is None
     sign: Sign = None if numeral.signed or level else numeral.direction
     if sign is None and not numeral.signed and cues.LOSS_BEFORE.search(before):

@@ -54,7 +54,8 @@ MORE = re.compile(
 )
 LESS = re.compile(r"\b(?:less|fewer|lower|smaller|shorter|below|behind|slower|short of)\b|少|低于|落后|低|不及", re.I)
 BASE = re.compile(
-    r"\b(?:than|compared (?:with|to)|versus|vs\.?|against|relative to|above|below|exceed\w*|outsold|outpac\w+"
+    r"(?:%|\bpercent|\bper cent) of (?=(?:the |that )?(?-i:[A-Z]))|\b(?:than|compared (?:with|to)|versus|vs\.?"
+    r"|against|relative to|above|below|exceed\w*|outsold|outpac\w+"
     r"|outperform\w*|surpass\w*|trail\w*|ahead of|behind"
     r"|that of|as (?:many|much|large|high|long|big|great)\b.*?\bas|times)\b"
     r"|(?<![占同环对相之])比(?![例重率较值])|较|相比|高于|低于|超过|(?:是|为)(?=[^，。,；]{1,12}的)",
@@ -69,6 +70,9 @@ BY_BEFORE = re.compile(
     r"\b(?:by|(?:drop|fall|decline|decrease|increase|rise|growth|gain|loss|reduction|change"
     r"|jump) of)\s*(?:about|around|roughly|nearly|almost|some)?\s*$",
     re.I,
+)
+MADE_UP_BEFORE = re.compile(
+    r"\b(?:made|makes?|making) up\s+(?:about|around|roughly|nearly|almost|over|some)?\s*$", re.I
 )
 LOSS_BEFORE = re.compile(
     r"(?:\b(?:net |operating )?(?:loss(?:es)?|deficit|shortfall) (?:of|was|were|at|reached|totall?ed)|亏损(?:额|为"
