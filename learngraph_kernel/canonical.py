@@ -2,8 +2,8 @@
 
 JSON is canonicalised by RFC 8785 (JCS). Values JSON has no type for travel tagged, so that nothing loses precision on
 the way through a socket, a ledger or a seal: `{"$decimal": "1.10"}`, `{"$int": "9007199254740993"}`,
-`{"$float": "nan" | "inf" | "-inf"}`, `{"$date": …}`, `{"$datetime": …}`, `{"$time": …}`, `{"$bytes": base64}`,
-`{"$seconds": …}` (a duration). An object whose own key starts with `$` is refused.
+`{"$float": "nan" | "inf" | "-inf" | "1e+17"}`, `{"$date": …}`, `{"$datetime": …}`, `{"$time": …}`,
+`{"$bytes": base64}`, `{"$seconds": …}` (a duration). An object whose own key starts with `$` is refused.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ def encode_value(value: Any) -> Any:
     if isinstance(value, int):
         return value if abs(value) <= JSON_SAFE_INTEGER else {"$int": str(value)}
     if isinstance(value, float):
-        return value if math.isfinite(value) else {"$float": str(value)}
+        # RFC 8785 writes 1e17 as 100000000000000000, which reads back as an integer that has no canonical form.
+        return value if math.isfinite(value) and abs(value) <= JSON_SAFE_INTEGER else {"$float": str(value)}
     if isinstance(value, Mapping):
         return {_plain_key(key): encode_value(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

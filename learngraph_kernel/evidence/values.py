@@ -8,11 +8,14 @@ holds all of them for one run; citations resolve against it and nothing else. No
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Literal, Protocol, TypeAlias
+
+from learngraph_kernel.canonical import decode_value, encode_value
 
 Value: TypeAlias = bool | int | float | Decimal | str | dt.date | dt.datetime | dt.time | dt.timedelta | bytes | None
 """What one cell, input or metric can hold."""
@@ -131,6 +134,20 @@ class MetricInput:
     refs: tuple[str, ...]
     value: Value
 
+    def as_json(self) -> dict[str, Any]:
+        """JSON form, as kept in the ledger."""
+        return {
+            "name": self.name,
+            "binding": self.binding,
+            "refs": list(self.refs),
+            "value": encode_value(self.value),
+        }
+
+    @classmethod
+    def from_json(cls, body: Mapping[str, Any]) -> MetricInput:
+        """The inverse of `as_json`."""
+        return cls(body["name"], body["binding"], tuple(body["refs"]), decode_value(body["value"]))
+
 
 @dataclass(frozen=True, slots=True)
 class MetricResult:
@@ -160,6 +177,27 @@ class MetricResult:
     set: str = ""
     additivity: Literal["sum", "semi-additive", "ratio", "none"] = "none"
     also: MetricResult | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """JSON form, as kept in the ledger."""
+        plain = {item.name: getattr(self, item.name) for item in dataclasses.fields(self)}
+        return plain | {
+            "title": dict(self.title),
+            "value": encode_value(self.value),
+            "inputs": [item.as_json() for item in self.inputs],
+            "also": None if self.also is None else self.also.as_json(),
+        }
+
+    @classmethod
+    def from_json(cls, body: Mapping[str, Any]) -> MetricResult:
+        """The inverse of `as_json`."""
+        typed = {
+            "value": decode_value(body["value"]),
+            "inputs": tuple(MetricInput.from_json(item) for item in body["inputs"]),
+            "also": None if body["also"] is None else cls.from_json(body["also"]),
+        }
+        known = {item.name for item in dataclasses.fields(cls)}
+        return cls(**{**{key: value for key, value in body.items() if key in known}, **typed})
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-# ruff: noqa: E501, SIM905 - tables of words and patterns read better unbroken
+# ruff: noqa: E501 - tables of words and patterns read better unbroken
 """Numbers written in English words: `twenty-one`, `two hundred and five`, `one and a half million`, `two-thirds`.
 
 A small hand-written grammar over words, because word numbers nest (`two hundred and five thousand`) and because `and`

@@ -1,4 +1,4 @@
-# ruff: noqa: E501, SIM905 - tables of words and patterns read better unbroken
+# ruff: noqa: E501 - tables of words and patterns read better unbroken
 """What is a number and no conclusion: dates, times, versions, ordinals, list marks, identifiers, phones, idioms.
 
 Rules are tried only where a number (or the word that announces one: `Table`, `Q3`, `Feb`, 第) begins, each anchored at that

@@ -1,4 +1,4 @@
-# ruff: noqa: E501, SIM905 - tables of words and patterns read better unbroken
+# ruff: noqa: E501 - tables of words and patterns read better unbroken
 """The interval a wording means, and ranges. The table itself is in the package's documentation (`__init__`)."""
 
 from __future__ import annotations

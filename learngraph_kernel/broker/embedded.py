@@ -1,0 +1,75 @@
+"""The runtime of a script or notebook that nobody started through LearnGraph (`notebook.embedded` starts it).
+
+It serves one caller, records an exploratory run, and ends when the caller's end of its standard input closes, which the
+system does even when the caller is killed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+from learngraph_kernel.broker.interactive import InteractiveSession
+from learngraph_kernel.broker.lookups import Lookups
+from learngraph_kernel.broker.protocol import BROKER_VARIABLE, TICKET_VARIABLE
+from learngraph_kernel.broker.server import BrokerServer
+from learngraph_kernel.data.workspace import find_workspace
+from learngraph_kernel.errors import LearnGraphError
+from learngraph_kernel.runs.closing import Closing, close_run
+from learngraph_kernel.runs.declaration import Declaration
+from learngraph_kernel.runs.launch import current_actor
+from learngraph_kernel.runs.lifecycle import begin_run, new_state, new_ticket
+from learngraph_kernel.runs.plan import RunPlan
+from learngraph_kernel.store.database import Store
+from learngraph_kernel.store.home import Home
+
+READY = b"ready\n"
+
+
+async def serve(home: Home, path: Path, secret: str) -> None:
+    """Serves calls on `path` until standard input ends, then closes and seals the run if anything was asked."""
+    import nbformat
+
+    cwd = Path.cwd()
+    plan = RunPlan(
+        nb=nbformat.v4.new_notebook(),
+        path="(interactive)",
+        cwd=cwd,
+        workspace=find_workspace(cwd),
+        kernel="",
+        declaration=Declaration(),
+        parameters={},
+    )
+    actor = current_actor()
+    with Store.open(home) as store:
+        run_id = begin_run(store, plan, actor)
+        state = new_state(store, home, plan, run_id)
+        session = InteractiveSession(
+            state, store.ledger, new_ticket(secret, run_id), actor=actor, lookups=Lookups(state, store)
+        )
+        async with BrokerServer(session, path):
+            sys.stdout.buffer.write(READY)
+            sys.stdout.flush()
+            await asyncio.to_thread(sys.stdin.buffer.read)
+        plan.workspace.close()
+        close_run(Closing(store, home, plan, session.notebook, state, actor), None)
+
+
+def main() -> int:
+    """Entry point of `python -m learngraph_kernel.broker.embedded`."""
+    path, secret = Path(os.environ.pop(BROKER_VARIABLE)), os.environ.pop(TICKET_VARIABLE)
+    try:
+        asyncio.run(serve(Home.default(), path, secret))
+    except LearnGraphError as error:
+        sys.stderr.write(f"{error}\n")
+        return int(error.exit_code)
+    finally:
+        if path.parent.name.startswith("lg-"):
+            path.parent.rmdir()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

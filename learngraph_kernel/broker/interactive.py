@@ -1,0 +1,48 @@
+"""A session without an engine: a script or a notebook that somebody runs by hand.
+
+Nobody tells the broker which cell runs, so the caller's own word is taken (`at` in each call) and the run is
+exploratory, whatever the caller says. Executing a cell again is another cell of the record.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import nbformat
+
+from learngraph_kernel.broker.lookups import Lookups
+from learngraph_kernel.broker.session import RunSession
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
+
+
+class InteractiveSession(RunSession):
+    """Follows the caller from cell to cell and keeps what it executed as a notebook."""
+
+    def __init__(self, *args: Any, lookups: Lookups, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._lookups = lookups
+        self.notebook: Any = nbformat.v4.new_notebook()
+        self._here: tuple[str, int] | None = None
+        self._names: set[str] = set()
+
+    def call(self, name: str, params: dict[str, Any]) -> Any:
+        if name.startswith("lookup."):
+            return self._lookups.answer(name, params)
+        at = params.get("at") or {"cell": "script", "source": None, "execution": 0}
+        here = (str(at.get("cell")), int(at.get("execution") or 0))
+        if here != self._here:
+            self._here = here
+            self._enter(*here, str(at.get("source") or ""))
+        return super().call(name, params)
+
+    def _enter(self, cell: str, execution: int, source: str) -> None:
+        name = _UNSAFE.sub("-", cell).strip("-")[:40] or "cell"
+        if name in self._names:
+            name = f"{name}-{execution}"
+        self._names.add(name)
+        entry = nbformat.v4.new_code_cell(source)
+        entry["id"] = name
+        self.notebook.cells.append(entry)
+        self.begin_cell(name)

@@ -1,0 +1,115 @@
+"""The broker's socket: accepts kernels, checks tickets, hands calls to the run's session.
+
+Connections are served on the runtime's event loop; the calls themselves run in worker threads, because sources and
+models block. The socket lies in a folder only its owner may enter, and the ticket is checked all the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+from learngraph_kernel.broker import protocol
+from learngraph_kernel.broker.session import RunSession
+from learngraph_kernel.broker.ticket import TicketRefused
+from learngraph_kernel.errors import LearnGraphError
+
+_log = logging.getLogger(__name__)
+
+
+class BrokerFault(LearnGraphError):
+    """An error that nobody foresaw; its details stay in the runtime's log."""
+
+    code = "broker_fault"
+
+
+class BrokerServer:
+    """Serves one run's session on a unix socket.
+
+    Use as an async context manager; leaving it closes the socket and every connection.
+    """
+
+    def __init__(self, session: RunSession, path: Path) -> None:
+        self._session = session
+        self._path = path
+        self._server: asyncio.Server | None = None
+        self._connections: set[asyncio.StreamWriter] = set()
+
+    async def __aenter__(self) -> BrokerServer:
+        self._server = await asyncio.start_unix_server(
+            self._accept, path=str(self._path), limit=protocol.MAX_MESSAGE_BYTES
+        )
+        os.chmod(self._path, 0o600)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        assert self._server is not None
+        self._server.close()
+        for writer in list(self._connections):
+            writer.close()
+        await self._server.wait_closed()
+        self._path.unlink(missing_ok=True)
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._connections.add(writer)
+        try:
+            await self._serve(reader, writer)
+        except ConnectionError:
+            # The kernel is gone; its calls so far are recorded, and there is nobody to tell.
+            return
+        finally:
+            writer.close()
+            self._connections.discard(writer)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        admitted = False
+        while True:
+            try:
+                line = await reader.readline()
+            except ValueError:
+                answer = protocol.failure(None, protocol.INVALID_REQUEST, "the message is longer than 64 MiB")
+                writer.write(protocol.encode_message(answer))
+                await writer.drain()
+                return
+            if not line:
+                return
+            answer, admitted = await self._respond(line, admitted)
+            writer.write(protocol.encode_message(answer))
+            await writer.drain()
+            if not admitted:
+                return
+
+    async def _respond(self, line: bytes, admitted: bool) -> tuple[dict[str, Any], bool]:
+        """The answer to one line, and whether the connection may go on."""
+        try:
+            message = json.loads(line)
+        except ValueError:
+            return protocol.failure(None, protocol.PARSE_ERROR, "not JSON"), False
+        if not isinstance(message, dict) or not isinstance(message.get("method"), str):
+            return protocol.failure(None, protocol.INVALID_REQUEST, "not a JSON-RPC 2.0 request"), False
+        identity, method, params = message.get("id"), message["method"], message.get("params", {})
+        if not isinstance(params, dict):
+            return protocol.failure(identity, protocol.INVALID_PARAMS, "params must be an object"), admitted
+        try:
+            if method == "hello":
+                return protocol.success(identity, self._admit(params)), True
+            if not admitted:
+                raise TicketRefused("the first request must be hello with a ticket")
+            result = await asyncio.to_thread(self._session.call, method, params)
+            return protocol.success(identity, result), True
+        except LearnGraphError as error:
+            return protocol.failure(identity, protocol.APPLICATION_ERROR, str(error), error.as_json()), admitted
+        except Exception:  # noqa: BLE001 - a fault of ours must not take the kernel's connection down with it
+            _log.exception("the broker failed on %s", method)
+            fault = BrokerFault(f"the broker failed on {method}", remedy="the runtime's log has the trace; report it")
+            return protocol.failure(identity, protocol.APPLICATION_ERROR, str(fault), fault.as_json()), admitted
+
+    def _admit(self, params: dict[str, Any]) -> dict[str, Any]:
+        self._session.ticket.check_secret(str(params.get("ticket", "")), time.monotonic())
+        state = self._session.state
+        return {"run_id": state.run_id, "formal": state.formal, "workspace": str(state.workspace.root)}

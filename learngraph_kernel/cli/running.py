@@ -1,0 +1,72 @@
+"""What `run`, `resume` and `rerun` share: quick imports, progress, and saying how it ended."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from learngraph_kernel.errors import BadInput
+
+if TYPE_CHECKING:
+    from learngraph_kernel.runs.outcome import RunOutcome
+    from learngraph_kernel.runs.plan import RunPlan
+
+
+def quick_imports() -> None:
+    """Keeps jsonschema from loading its IRI grammar, which costs more than a kernel's start.
+
+    `rfc3987_syntax` builds a parser when imported and serves one JSON Schema format (`iri`) that no schema of ours
+    uses. A None in `sys.modules` is Python's documented way to make an import fail, and jsonschema treats the module
+    as optional. Only the command's own process is affected; kernels are not.
+    """
+    sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
+
+
+def execute(plan: RunPlan, *, as_json: bool, run_id: str | None = None, copy_to: Path | None = None) -> RunOutcome:
+    """Runs a plan with progress on standard error; prints the outcome for a person unless `as_json`."""
+    from learngraph_kernel.runs.launch import run_plan
+    from learngraph_kernel.runs.progress import progress_for
+
+    if copy_to is not None and not copy_to.parent.is_dir():
+        raise BadInput("the output's folder does not exist", where=str(copy_to.parent), remedy="create it first")
+    outcome = asyncio.run(run_plan(plan, progress=progress_for(sys.stderr, quiet=as_json), run_id=run_id))
+    if copy_to is not None and outcome.notebook is not None:
+        shutil.copyfile(outcome.notebook, copy_to)
+    if not as_json:
+        describe(outcome)
+    return outcome
+
+
+def describe(outcome: RunOutcome) -> None:
+    """How a run ended, for a person."""
+    rows = [
+        ("run", outcome.run_id),
+        ("status", outcome.status),
+        ("tier", outcome.tier),
+        ("isolation", outcome.isolation),
+        ("content", outcome.content_hash),
+        ("seal", outcome.seal),
+        ("notebook", outcome.notebook),
+        ("report", outcome.report),
+    ]
+    for name, value in rows:
+        if value is not None:
+            click.echo(f"{name:<10} {value}")
+    for reason in [*outcome.reasons, *(f"missing: {item}" for item in outcome.missing)]:
+        click.echo(f"{'':<10} {reason}")
+    for violation in outcome.violations:
+        click.echo(f"{'no evidence':<11} {violation.get('message')}")
+    if outcome.error is not None:
+        error = outcome.error
+        place = f"{error['place']}: " if error.get("place") else ""
+        remedy = f" — {error['remedy']}" if error.get("remedy") else ""
+        click.echo(f"learngraph: {place}{error['reason']}{remedy}", err=True)
+        if outcome.status == "failed":
+            click.echo(f"to go on from the record once it is mended: learngraph resume {outcome.run_id}", err=True)
+    if outcome.seal is not None:
+        click.echo(f"verify it   learngraph verify {outcome.run_id}")

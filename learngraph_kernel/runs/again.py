@@ -1,0 +1,85 @@
+"""Plans made from records: what `resume` and `rerun` need of an earlier run.
+
+The notebook, its parameters and its conditions come from the run's first event, not from the files they were read from
+then: those may have changed.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from learngraph_kernel.canonical import decode_value
+from learngraph_kernel.data.workspace import Workspace, find_workspace
+from learngraph_kernel.errors import BadInput, LearnGraphError
+from learngraph_kernel.runs.declaration import read_declaration
+from learngraph_kernel.runs.notebook_file import parse_notebook
+from learngraph_kernel.runs.plan import RunPlan
+from learngraph_kernel.store.database import Store
+from learngraph_kernel.store.home import Home
+
+
+class NotRerunnable(BadInput):
+    """The run has nothing that could run again."""
+
+    code = "not_rerunnable"
+
+
+def plan_of_run(run_id: str, *, rerun: bool = False) -> RunPlan:
+    """The plan of a recorded run.
+
+    Args:
+        run_id: an existing run.
+        rerun: the plan is for a new run that repeats it, not for going on with it.
+
+    Raises:
+        UnknownRun: there is none by that id.
+        NotRerunnable: it was recorded from a script or by hand, so there is no notebook that an engine could run.
+    """
+    with Store.open(Home.default()) as store:
+        record = store.run(run_id)
+        started = first_event(store, run_id)
+        nb = parse_notebook(store.artifacts.read(started["source"]).decode(), where=f"{run_id}, source")
+    if not started["kernel"]:
+        raise NotRerunnable(
+            f"run {run_id} was recorded by hand, cell by cell",
+            remedy="save the notebook and run it with `learngraph run`",
+        )
+    return RunPlan(
+        nb=nb,
+        path=record.notebook or started["notebook"],
+        cwd=_folder(started["cwd"], rerun),
+        workspace=_workspace(record.workspace, rerun),
+        kernel=started["kernel"],
+        declaration=read_declaration(nb, where=f"{run_id}, source"),
+        parameters=decode_value(started["parameters"]),
+        formal=started["formal"],
+        origin="rerun" if rerun else started["origin"],
+        parent=run_id if rerun else started["parent"],
+    )
+
+
+def first_event(store: Store, run_id: str) -> dict[str, Any]:
+    """The data of the run's `run.started`. Raises LearnGraphError when the ledger has no such event."""
+    for event in store.ledger.events(run_id):
+        if event.type == "run.started":
+            return dict(event.data)
+        break
+    raise LearnGraphError(f"the ledger of {run_id} does not begin with run.started", remedy="run `learngraph doctor`")
+
+
+def _folder(cwd: str, rerun: bool) -> Path:
+    """Where the kernel ran; a rerun needs nothing of that folder, so it may be gone."""
+    folder = Path(cwd)
+    if folder.is_dir():
+        return folder
+    if rerun:
+        return Path.cwd()
+    raise BadInput("the folder the run was started in is gone", where=cwd, remedy="restore it, or start a new run")
+
+
+def _workspace(root: str | None, rerun: bool) -> Workspace:
+    """The workspace as it is now; a rerun asks no source, so an empty one will do."""
+    if rerun and (root is None or not Path(root).is_dir()):
+        return Workspace(Path.cwd(), {})
+    return find_workspace(Path(root) if root else Path.cwd())
