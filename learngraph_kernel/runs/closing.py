@@ -114,19 +114,37 @@ def _completed(closing: Closing, issuance: Issuance, document: ReportDocument | 
         work.append(state.run_id, "run.completed", data)
         work.update_run(state.run_id, status=status, tier=issuance.tier, finished_at=utcnow())
         work.audit("run.completed", state.run_id, {"status": status, "tier": issuance.tier})
-    seal = seal_run_in_store(store, state.run_id, signer=load_or_create_signer(closing.home.keys), actor=closing.actor)
+    return finish_run(store, closing.home, state.run_id, actor=closing.actor)
+
+
+def finish_run(store: Store, home: Home, run_id: str, *, actor: str) -> RunOutcome:
+    """What is left to do once a run's `run.completed` is in the ledger: its seal, and the copies for people.
+
+    All of it follows from the ledger, so a run whose process was killed between the two is finished by this alone, and
+    finishing a finished run changes nothing.
+
+    Raises:
+        SealIncomplete, NotFinished: see `seal_run_in_store`.
+    """
+    artifacts = store.artifacts
+    seal = seal_run_in_store(store, run_id, signer=load_or_create_signer(home.keys), actor=actor)
+    (*_, closed) = (event.data for event in store.ledger.events(run_id, types=["run.completed"]))
+    html = None if closed["report_html"] is None else artifacts.read(closed["report_html"])
+    report = None if closed["report"] is None else ReportDocument.from_json(artifacts.read_json(closed["report"]))
+    result = None if closed["result"] is None else artifacts.read_json(closed["result"])
+    folder = home.runs / run_id
     return RunOutcome(
-        run_id=state.run_id,
-        status=status,
-        tier=issuance.tier,
+        run_id=run_id,
+        status=closed["status"],
+        tier=closed["tier"],
         content_hash=seal.content_hash,
         seal=seal.envelope_sha,
-        notebook=_write(closing.folder / "notebook.ipynb", notebook),
-        report=None if html is None else _write(closing.folder / "report.html", html),
-        result=None if state.output is None else state.output["values"],
-        violations=violations,
-        missing=list(issuance.missing),
-        reasons=[reason.message for reason in issuance.reasons],
+        notebook=_write(folder / "notebook.ipynb", artifacts.read(closed["notebook"])),
+        report=None if html is None else _write(folder / "report.html", html),
+        result=None if result is None else result["values"],
+        violations=[] if report is None else [violation.as_json() for violation in report.violations],
+        missing=list(closed["missing"]),
+        reasons=[reason["message"] for reason in closed["reasons"]],
     )
 
 
