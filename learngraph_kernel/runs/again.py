@@ -61,18 +61,21 @@ def plan_of_run(run_id: str, *, rerun: bool = False) -> RunPlan:
 
 
 def finish_closed(run_id: str, *, actor: str) -> RunOutcome | None:
-    """Seals a run that completed but was killed before its seal; None when the run is not in that state.
+    """Seals a run that completed but was killed before its seal or before its copies for people were written.
+
+    Returns:
+        How it ended; None when the run is not in that state, and is to be resumed or refused.
 
     Raises:
         UnknownRun: there is none by that id.
         SealIncomplete: an artifact that the ledger names is gone.
     """
-    from learngraph_kernel.runs.closing import finish_run
+    from learngraph_kernel.runs.closing import copied, finish_run
 
     home = Home.default()
     with Store.open(home) as store:
         record = store.run(run_id)
-        if record.status not in ("completed", "withheld") or record.seal is not None:
+        if record.status not in ("completed", "withheld") or (record.seal is not None and copied(home, run_id)):
             return None
         return finish_run(store, home, run_id, actor=actor)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,8 @@ from learngraph_kernel.runs.seal import seal_run_in_store
 from learngraph_kernel.store.clock import utcnow
 from learngraph_kernel.store.database import Store
 from learngraph_kernel.store.home import Home
+
+NOTEBOOK_COPY = "notebook.ipynb"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +142,9 @@ def finish_run(store: Store, home: Home, run_id: str, *, actor: str) -> RunOutco
         tier=closed["tier"],
         content_hash=seal.content_hash,
         seal=seal.envelope_sha,
-        notebook=_write(folder / "notebook.ipynb", artifacts.read(closed["notebook"])),
+        # The report first: `copied` looks for the notebook.
         report=None if html is None else _write(folder / "report.html", html),
+        notebook=_write(folder / NOTEBOOK_COPY, artifacts.read(closed["notebook"])),
         result=None if result is None else result["values"],
         violations=[] if report is None else [violation.as_json() for violation in report.violations],
         missing=list(closed["missing"]),
@@ -178,7 +182,7 @@ def _stopped(closing: Closing, error: LearnGraphError, issuance: Issuance | None
     return RunOutcome(
         run_id=state.run_id,
         status=status,
-        notebook=_write(closing.folder / "notebook.ipynb", notebook),
+        notebook=_write(closing.folder / NOTEBOOK_COPY, notebook),
         violations=list(state.violations),
         reasons=[] if issuance is None else [reason.message for reason in issuance.reasons],
         error=error.as_json(),
@@ -188,5 +192,12 @@ def _stopped(closing: Closing, error: LearnGraphError, issuance: Issuance | None
 def _write(path: Path, data: bytes) -> str:
     """A copy for people; the artifact is what counts."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(data)
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    part.write_bytes(data)
+    part.replace(path)
     return str(path)
+
+
+def copied(home: Home, run_id: str) -> bool:
+    """Whether the copies of a sealed run are there."""
+    return (home.runs / run_id / NOTEBOOK_COPY).exists()

@@ -86,9 +86,14 @@ def count_what_happens(write: Any) -> None:
         method.perform = counted  # type: ignore[method-assign]
 
 
+def is_sealed(home: Home, run: str) -> bool:
+    with Store.open(home) as store:
+        return store.run(run).seal is not None
+
+
 def attempt(home: Home, workspace: Path, run: str, write: Any) -> None:
     """A new run, or what is left of an earlier one."""
-    if run != "-" and finish_closed(run, actor=ACTOR) is not None:
+    if run != "-" and (finish_closed(run, actor=ACTOR) is not None or is_sealed(home, run)):
         return
     nb = nbformat.v4.new_notebook()
     nb.cells = [nbformat.v4.new_code_cell(f"# {len(calls)} calls", id=f"c{n}") for n, calls in enumerate(CELLS)]
