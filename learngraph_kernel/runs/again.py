@@ -75,7 +75,9 @@ def finish_closed(run_id: str, *, actor: str) -> RunOutcome | None:
     home = Home.default()
     with Store.open(home) as store:
         record = store.run(run_id)
-        if record.status not in ("completed", "withheld") or (record.seal is not None and copied(home, run_id)):
+        if record.status not in ("completed", "withheld"):
+            return None
+        if record.seal is not None and copied(store, home, run_id):
             return None
         return finish_run(store, home, run_id, actor=actor)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from learngraph_kernel.broker.state import RunState
-from learngraph_kernel.canonical import canonical_json
+from learngraph_kernel.canonical import canonical_json, sha256_hex
 from learngraph_kernel.errors import LearnGraphError
 from learngraph_kernel.evidence.document import ReportDocument
 from learngraph_kernel.evidence.html.facts import RunFacts
@@ -198,6 +198,8 @@ def _write(path: Path, data: bytes) -> str:
     return str(path)
 
 
-def copied(home: Home, run_id: str) -> bool:
-    """Whether the copies of a sealed run are there."""
-    return (home.runs / run_id / NOTEBOOK_COPY).exists()
+def copied(store: Store, home: Home, run_id: str) -> bool:
+    """Whether a completed run's notebook lies where people find it; an earlier attempt that failed left its own."""
+    (*_, closed) = (event.data for event in store.ledger.events(run_id, types=["run.completed"]))
+    copy = home.runs / run_id / NOTEBOOK_COPY
+    return copy.exists() and sha256_hex(copy.read_bytes()) == closed["notebook"]
