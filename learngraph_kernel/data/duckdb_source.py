@@ -11,8 +11,5 @@ from learngraph_kernel.data.source import SourceConfig, resolve_path
 class DuckDBKind:
     """`kind = "duckdb"  path = "data/sales.duckdb"`."""
 
-    keys = frozenset({"path"})
-    required = frozenset({"path"})
-
     def open(self, config: SourceConfig, root: Path, home: Path) -> DuckDBSource:
         return open_database(resolve_path(config, root), config, home)

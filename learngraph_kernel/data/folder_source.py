@@ -29,9 +29,6 @@ READERS: Mapping[str, str] = {
 class FolderKind:
     """`kind = "folder"  path = "data"`."""
 
-    keys = frozenset({"path"})
-    required = frozenset({"path"})
-
     def open(self, config: SourceConfig, root: Path, home: Path) -> DuckDBSource:
         folder = resolve_path(config, root)
         if not folder.is_dir():

@@ -113,9 +113,6 @@ SAMPLES: Mapping[str, tuple[SampleTable, ...]] = {
 class SampleKind:
     """`kind = "sample"  dataset = "nycflights13"`."""
 
-    keys = frozenset({"dataset"})
-    required = frozenset({"dataset"})
-
     def open(self, config: SourceConfig, root: Path, home: Path) -> DuckDBSource:
         path = sample_database(str(config.options["dataset"]), home / "samples", where=config.where)
         return open_database(path, config, home)

@@ -18,16 +18,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from learngraph_kernel.errors import BadInput
 from learngraph_kernel.evidence.display import as_number
-from learngraph_kernel.evidence.document import ReportDocument, Tier
 from learngraph_kernel.evidence.openings import lineage, split_ref
 from learngraph_kernel.evidence.values import Book, MetricResult
 from learngraph_kernel.evidence.violations import Reason, Violation, nearest
 from learngraph_kernel.schemas import SchemaInvalid, check_schema
 from learngraph_kernel.schemas import violations as schema_violations
+
+if TYPE_CHECKING:
+    from learngraph_kernel.evidence.document import ReportDocument, Tier
 
 MOST_CELLS_SEARCHED = 20_000  # of small snapshots, when a number of the result is looked for
 
