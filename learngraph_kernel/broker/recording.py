@@ -35,7 +35,6 @@ class RecordedCall:
     arguments_hash: str
     result: Any = None
     error: dict[str, Any] | None = None
-    seq: int = 0
 
 
 @dataclass(slots=True)
@@ -48,26 +47,26 @@ class Recording:
     def from_events(cls, events: Iterable[Event], artifacts: ArtifactStore) -> Recording:
         """Reads the answered calls out of a ledger.
 
-        A failure counts as an answer only when a later call exists: the notebook went on after it. The last one may
-        be what stopped the run, so it happens again.
+        A failure is an answer like any other: the notebook may have caught it and gone on. Only the last call before a
+        cell raised may be what stopped the run; once that is mended the call must happen again.
         """
         calls: dict[tuple[str, int], RecordedCall] = {}
-        last_started = 0
+        latest: tuple[str, int] | None = None
         for event in events:
             data = event.data
-            if event.type == "call.started":
-                last_started = event.seq
-            elif event.type in ("call.completed", "call.failed"):
-                calls[data["cell"], data["position"]] = RecordedCall(
+            if event.type in ("call.completed", "call.failed"):
+                latest = (data["cell"], data["position"])
+                calls[latest] = RecordedCall(
                     cell=data["cell"],
                     position=data["position"],
                     method=data["method"],
                     arguments_hash=data["arguments_hash"],
                     result=load_inline(data.get("result"), artifacts),
                     error=data.get("error"),
-                    seq=event.seq,
                 )
-        return cls({key: call for key, call in calls.items() if call.error is None or call.seq < last_started})
+            elif latest in calls and _raised(event, latest) and calls[latest].error is not None:
+                del calls[latest]
+        return cls(calls)
 
     def find(self, cell: str, position: int, method: str, arguments_hash: str) -> RecordedCall | None:
         """The recorded call at a position, or None when the ledger has none there.
@@ -101,6 +100,13 @@ class Recording:
                 where=f"cell {cell}",
                 remedy="start a new run with `learngraph run`",
             )
+
+
+def _raised(event: Event, call: tuple[str, int]) -> bool:
+    """Whether this says that the call's cell ended with an exception, as against a kernel that died or a time limit."""
+    return (
+        event.type == "cell.failed" and event.data["cell"] == call[0] and event.data["error"]["code"] == "cell_failed"
+    )
 
 
 def store_inline(value: Any, artifacts: ArtifactStore) -> tuple[Any, list[str]]:

@@ -127,10 +127,10 @@ class RunSession:
     def _answer(self, method: Method, identity: Identity, arguments: dict[str, Any]) -> Any:
         recorded = self._recorded(method, identity)
         replayed = recorded is not None and not self._externals_only
+        if recorded is not None and recorded.error is not None:
+            raise self._failed_before(method, identity, recorded.error, replayed=replayed)
         if replayed:
             assert recorded is not None
-            if recorded.error is not None:
-                raise RecordedFailure(recorded.error)
             result = recorded.result
         else:
             result = self._perform(method, identity, arguments, None if recorded is None else recorded.result)
@@ -138,6 +138,16 @@ class RunSession:
         if self._on_call is not None:
             self._on_call(identity, replayed)
         return method.present(self.state, result)
+
+    def _failed_before(
+        self, method: Method, identity: Identity, error: dict[str, Any], *, replayed: bool
+    ) -> RecordedFailure:
+        """A failure that is on record; a rerun has a ledger of its own and writes it there too."""
+        if not replayed:
+            where = identity.as_json()
+            self._submit("call.started", {**where, "effect": method.effect})
+            self._append("call.failed", {**where, "error": error, "from_record": True})
+        return RecordedFailure(error)
 
     def _recorded(self, method: Method, identity: Identity) -> Any:
         if self._recording is None or (self._externals_only and not method.external):

@@ -34,8 +34,8 @@ from learngraph_kernel.data.guard_syntax import (
     SYSTEM_SCHEMAS,
     TABLE_FUNCTION_NODES,
 )
-from learngraph_kernel.data.names import closest, near
 from learngraph_kernel.errors import BadInput
+from learngraph_kernel.naming import did_you_mean, suggestion
 
 MAX_CHARACTERS = 200_000
 MAX_DEPTH = 120  # nested brackets; sqlglot recurses, and no person writes this
@@ -84,7 +84,7 @@ def guard(sql: str, dialect: str) -> GuardedStatement:
     reason and the place (line:column). Results are cached, as parsing takes milliseconds.
     """
     if dialect not in FUNCTIONS:
-        raise SqlRefused(f"no guard for the SQL dialect {dialect!r}", remedy=closest(dialect, FUNCTIONS))
+        raise SqlRefused(f"no guard for the SQL dialect {dialect!r}", remedy=suggestion(dialect, FUNCTIONS))
     return _Reading(sql, dialect).statement()
 
 
@@ -208,7 +208,9 @@ class _Reading:
                 continue  # an operator or bracket
             if name in functions or (not quoted and name.split()[-1] in BEFORE_PARENTHESIS):
                 continue
-            self.refuse(f"the function {token.text!r} is not allowed", token.start, near(name, functions, cutoff=0.8))
+            self.refuse(
+                f"the function {token.text!r} is not allowed", token.start, did_you_mean(name, functions, cutoff=0.8)
+            )
 
     # -- the tree
 

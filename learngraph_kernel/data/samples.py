@@ -20,9 +20,9 @@ from pathlib import Path
 import duckdb
 
 from learngraph_kernel.data.duckdb_engine import DuckDBSource, first_line, open_database
-from learngraph_kernel.data.names import closest
 from learngraph_kernel.data.source import SourceConfig
 from learngraph_kernel.errors import BadInput, Unavailable
+from learngraph_kernel.naming import suggestion
 
 
 class SampleUnavailable(Unavailable):
@@ -125,7 +125,9 @@ def sample_database(dataset: str, cache: Path, where: str | None = None) -> Path
     Raises UnknownSample, SampleUnavailable.
     """
     if dataset not in SAMPLES:
-        raise UnknownSample(f"there is no sample data set {dataset!r}", where=where, remedy=closest(dataset, SAMPLES))
+        raise UnknownSample(
+            f"there is no sample data set {dataset!r}", where=where, remedy=suggestion(dataset, SAMPLES)
+        )
     folder, release = _package(dataset)
     target = cache / f"{dataset}-{release}.duckdb"
     if target.exists():

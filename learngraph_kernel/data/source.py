@@ -16,9 +16,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from learngraph_kernel.data.limits import Limits
-from learngraph_kernel.data.names import closest
 from learngraph_kernel.errors import BadInput, LearnGraphError, Unavailable
 from learngraph_kernel.evidence.values import Column
+from learngraph_kernel.naming import suggestion
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from learngraph_kernel.data.guard import GuardedStatement
 
 ENTRY_POINT_GROUP = "learngraph.source"
+
 
 class UnknownKind(BadInput):
     """No source of that kind is installed."""
@@ -190,7 +191,7 @@ def source_kind(kind: str, where: str | None = None) -> SourceKind:
     found = {entry.name: entry for entry in entry_points(group=ENTRY_POINT_GROUP)}
     if kind not in found:
         raise UnknownKind(
-            f"no source kind {kind!r} is installed", where=where, remedy=closest(kind, {*BUILT_IN_KINDS, *found})
+            f"no source kind {kind!r} is installed", where=where, remedy=suggestion(kind, {*BUILT_IN_KINDS, *found})
         )
     made: SourceKind = found[kind].load()()
     return made

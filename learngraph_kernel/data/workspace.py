@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from learngraph_kernel.data.limits import Limits
-from learngraph_kernel.data.names import closest, near
 from learngraph_kernel.data.source import Source, SourceConfig, source_kind
 from learngraph_kernel.errors import BadInput
+from learngraph_kernel.naming import did_you_mean, suggestion
 
 if TYPE_CHECKING:
     import tomlkit
@@ -74,7 +74,9 @@ class Workspace:
             raise UnknownSource(
                 f"there is no source {name!r}",
                 where=str(self.file or self.root),
-                remedy=closest(name, self.sources) if self.sources else "learngraph source add NAME --kind … --path …",
+                remedy=suggestion(name, self.sources)
+                if self.sources
+                else "learngraph source add NAME --kind … --path …",
             )
         return self.sources[name]
 
@@ -134,7 +136,7 @@ def load_workspace(root: Path) -> Workspace:
     lines = _Lines(file, text)
     for key in body:
         if key not in SECTIONS:
-            raise BadWorkspace(f"unknown key {key!r}", where=lines.of(key), remedy=closest(key, SECTIONS))
+            raise BadWorkspace(f"unknown key {key!r}", where=lines.of(key), remedy=suggestion(key, SECTIONS))
     tables, models = body.get("sources", {}), body.get("models", {})
     for key, table in (("sources", tables), ("models", models)):
         if not isinstance(table, dict):
@@ -208,7 +210,7 @@ def _source(name: str, table: Any, lines: _Lines) -> SourceConfig:
         raise BadWorkspace(f"source {name!r} must be a table", where=where, remedy=f"write [sources.{name}]")
     if "kind" not in table:
         for key in table:
-            remedy = near(key, {"kind"})
+            remedy = did_you_mean(key, {"kind"})
             if remedy:
                 raise BadWorkspace(f"unknown key {key!r}", where=lines.of("sources", name, key), remedy=remedy)
         raise BadWorkspace(f"source {name!r} has no `kind`", where=where, remedy='e.g. kind = "duckdb"')
@@ -216,7 +218,7 @@ def _source(name: str, table: Any, lines: _Lines) -> SourceConfig:
     for key, value in table.items():
         place = lines.of("sources", name, key)
         if key not in kind.keys | _COMMON_KEYS:
-            raise BadWorkspace(f"unknown key {key!r}", where=place, remedy=closest(key, kind.keys | _COMMON_KEYS))
+            raise BadWorkspace(f"unknown key {key!r}", where=place, remedy=suggestion(key, kind.keys | _COMMON_KEYS))
         if key != "limits" and not isinstance(value, str):
             raise BadWorkspace(f"`{key}` of source {name!r} must be a text", where=place)
     for key in sorted(kind.required - table.keys()):

@@ -14,6 +14,7 @@ from learngraph_kernel.data.workspace import Workspace, find_workspace
 from learngraph_kernel.errors import BadInput, LearnGraphError
 from learngraph_kernel.runs.declaration import read_declaration
 from learngraph_kernel.runs.notebook_file import parse_notebook
+from learngraph_kernel.runs.outcome import RunOutcome
 from learngraph_kernel.runs.plan import RunPlan
 from learngraph_kernel.store.database import Store
 from learngraph_kernel.store.home import Home
@@ -57,6 +58,28 @@ def plan_of_run(run_id: str, *, rerun: bool = False) -> RunPlan:
         origin="rerun" if rerun else started["origin"],
         parent=run_id if rerun else started["parent"],
     )
+
+
+def finish_closed(run_id: str, *, actor: str) -> RunOutcome | None:
+    """Seals a run that completed but was killed before its seal or before its copies for people were written.
+
+    Returns:
+        How it ended; None when the run is not in that state, and is to be resumed or refused.
+
+    Raises:
+        UnknownRun: there is none by that id.
+        SealIncomplete: an artifact that the ledger names is gone.
+    """
+    from learngraph_kernel.runs.closing import copied, finish_run
+
+    home = Home.default()
+    with Store.open(home) as store:
+        record = store.run(run_id)
+        if record.status not in ("completed", "withheld"):
+            return None
+        if record.seal is not None and copied(store, home, run_id):
+            return None
+        return finish_run(store, home, run_id, actor=actor)
 
 
 def first_event(store: Store, run_id: str) -> dict[str, Any]:

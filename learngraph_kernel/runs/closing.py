@@ -6,12 +6,13 @@ reader nor the renderer.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from learngraph_kernel.broker.state import RunState
-from learngraph_kernel.canonical import canonical_json
+from learngraph_kernel.canonical import canonical_json, sha256_hex
 from learngraph_kernel.errors import LearnGraphError
 from learngraph_kernel.evidence.issuance import Issuance, issue
 from learngraph_kernel.runs.content import content_hash, content_of_run
@@ -26,6 +27,8 @@ from learngraph_kernel.store.home import Home
 
 if TYPE_CHECKING:
     from learngraph_kernel.evidence.document import ReportDocument
+
+NOTEBOOK_COPY = "notebook.ipynb"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,19 +122,38 @@ def _completed(closing: Closing, issuance: Issuance, document: ReportDocument | 
         work.append(state.run_id, "run.completed", data)
         work.update_run(state.run_id, status=status, tier=issuance.tier, finished_at=utcnow())
         work.audit("run.completed", state.run_id, {"status": status, "tier": issuance.tier})
-    seal = seal_run_in_store(store, state.run_id, signer=load_or_create_signer(closing.home.keys), actor=closing.actor)
+    return finish_run(store, closing.home, state.run_id, actor=closing.actor)
+
+
+def finish_run(store: Store, home: Home, run_id: str, *, actor: str) -> RunOutcome:
+    """What is left to do once a run's `run.completed` is in the ledger: its seal, and the copies for people.
+
+    All of it follows from the ledger, so a run whose process was killed between the two is finished by this alone, and
+    finishing a finished run changes nothing.
+
+    Raises:
+        SealIncomplete, NotFinished: see `seal_run_in_store`.
+    """
+    artifacts = store.artifacts
+    seal = seal_run_in_store(store, run_id, signer=load_or_create_signer(home.keys), actor=actor)
+    (*_, closed) = (event.data for event in store.ledger.events(run_id, types=["run.completed"]))
+    html = None if closed["report_html"] is None else artifacts.read(closed["report_html"])
+    violations = [] if closed["report"] is None else artifacts.read_json(closed["report"])["violations"]
+    result = None if closed["result"] is None else artifacts.read_json(closed["result"])
+    folder = home.runs / run_id
     return RunOutcome(
-        run_id=state.run_id,
-        status=status,
-        tier=issuance.tier,
+        run_id=run_id,
+        status=closed["status"],
+        tier=closed["tier"],
         content_hash=seal.content_hash,
         seal=seal.envelope_sha,
-        notebook=_write(closing.folder / "notebook.ipynb", notebook),
-        report=None if html is None else _write(closing.folder / "report.html", html),
-        result=None if state.output is None else state.output["values"],
+        # The report first: `copied` looks for the notebook.
+        report=None if html is None else _write(folder / "report.html", html),
+        notebook=_write(folder / NOTEBOOK_COPY, artifacts.read(closed["notebook"])),
+        result=None if result is None else result["values"],
         violations=violations,
-        missing=list(issuance.missing),
-        reasons=[reason.message for reason in issuance.reasons],
+        missing=list(closed["missing"]),
+        reasons=[reason["message"] for reason in closed["reasons"]],
     )
 
 
@@ -169,7 +191,7 @@ def _stopped(closing: Closing, error: LearnGraphError, issuance: Issuance | None
     return RunOutcome(
         run_id=state.run_id,
         status=status,
-        notebook=_write(closing.folder / "notebook.ipynb", notebook),
+        notebook=_write(closing.folder / NOTEBOOK_COPY, notebook),
         violations=list(state.violations),
         reasons=[] if issuance is None else [reason.message for reason in issuance.reasons],
         error=error.as_json(),
@@ -179,5 +201,14 @@ def _stopped(closing: Closing, error: LearnGraphError, issuance: Issuance | None
 def _write(path: Path, data: bytes) -> str:
     """A copy for people; the artifact is what counts."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(data)
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    part.write_bytes(data)
+    part.replace(path)
     return str(path)
+
+
+def copied(store: Store, home: Home, run_id: str) -> bool:
+    """Whether a completed run's notebook lies where people find it; an earlier attempt that failed left its own."""
+    (*_, closed) = (event.data for event in store.ledger.events(run_id, types=["run.completed"]))
+    copy = home.runs / run_id / NOTEBOOK_COPY
+    return copy.exists() and sha256_hex(copy.read_bytes()) == closed["notebook"]

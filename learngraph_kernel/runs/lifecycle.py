@@ -88,13 +88,8 @@ class Lifecycle:
         return await self._go(run_id, self._recording, externals_only=self._recording is not None)
 
     async def resume(self, run_id: str) -> RunOutcome:
-        """Goes on with a run that was killed, interrupted or failed. Raises NotResumable."""
-        check_resumable(self._store.run(run_id))
-        recording = Recording.from_events(self._store.ledger.events(run_id), self._store.artifacts)
-        with self._store.unit_of_work(self._actor) as work:
-            work.update_run(run_id, status="running", process=ProcessIdentity.current(), finished_at=None)
-            work.append(run_id, "run.resumed", {"from_seq": self._store.ledger.count(run_id)})
-            work.audit("run.resumed", run_id)
+        """Goes on with a run that was killed, interrupted or failed. Raises as `take_over`."""
+        recording = take_over(self._store, run_id, self._actor)
         return await self._go(run_id, recording, externals_only=False)
 
     async def _go(self, run_id: str, recording: Recording | None, *, externals_only: bool) -> RunOutcome:
@@ -133,6 +128,23 @@ class Lifecycle:
         finally:
             await warming
             recorder.flush()
+
+
+def take_over(store: Store, run_id: str, actor: str) -> Recording:
+    """Makes this process the one that runs a run; returns what the ledger holds of it.
+
+    Raises:
+        NotResumable: it has ended for good, or another process runs it.
+        RunChanged: another process took it over at the same moment.
+    """
+    record = store.run(run_id)
+    check_resumable(record)
+    with store.unit_of_work(actor) as work:
+        work.expect_run(run_id, status=record.status, process=record.process)
+        work.update_run(run_id, status="running", process=ProcessIdentity.current(), finished_at=None)
+        work.append(run_id, "run.resumed", {"from_seq": record.events})
+        work.audit("run.resumed", run_id)
+    return Recording.from_events(store.ledger.events(run_id), store.artifacts)
 
 
 def warm_up(plan: RunPlan) -> None:

@@ -17,6 +17,7 @@ from learngraph_kernel.canonical import canonical_json
 from learngraph_kernel.errors import BadInput, LearnGraphError
 from learngraph_kernel.runs.keys import PublicKey, Signer
 from learngraph_kernel.runs.records import ARTIFACTS, LEDGER, gather_digest
+from learngraph_kernel.store.errors import RunChanged
 
 if TYPE_CHECKING:
     from learngraph_kernel.store.database import Store
@@ -174,11 +175,19 @@ def seal_run_in_store(store: Store, run_id: str, *, signer: Signer, actor: str) 
     key_sha = store.artifacts.put(signer.public.pem)
     info = SealInfo(envelope_sha, predicate["content"], envelope.keyid, envelope.statement)
     details = {"envelope": envelope_sha, "content": info.content_hash, "key": info.keyid}
-    with store.unit_of_work(actor) as work:
-        work.append(run_id, "run.sealed", {"envelope": envelope_sha, "key": key_sha}, after_seal=True)
-        work.update_run(run_id, seal=envelope_sha, content_hash=info.content_hash)
-        work.audit("run.sealed", run_id, details)
-        work.emit("run.sealed", run_id, details)
+    try:
+        with store.unit_of_work(actor) as work:
+            work.expect_run(run_id, seal=None)
+            work.append(run_id, "run.sealed", {"envelope": envelope_sha, "key": key_sha}, after_seal=True)
+            work.update_run(run_id, seal=envelope_sha, content_hash=info.content_hash)
+            work.audit("run.sealed", run_id, details)
+            work.emit("run.sealed", run_id, details)
+    except RunChanged:
+        # Another process has sealed it meanwhile (a resume while its own process was at it): one seal is enough.
+        earlier = _sealed_already(store, run_id)
+        if earlier is None:
+            raise
+        return earlier
     return info
 
 

@@ -53,6 +53,7 @@ def audit_numerals(
     for sentence in read_sentences(text, numerals, auditor.labels):
         for numeral in sentence.numerals:
             findings[numeral.start] = auditor.check(numeral, sentence)
+        auditor.topic = _union(sentence, lambda _: True)
     return [findings.get(numeral.start) or _finding(numeral, "not_a_conclusion", []) for numeral in numerals]
 
 
@@ -83,6 +84,8 @@ class _Auditor:
         self.labels = LabelIndex(facts.axes)
         self.values = ValueIndex(facts)
         self.deriver = Deriver(facts, _factor)
+        self.topic: Context = {}
+        """What the sentence before named: where this one names nothing, a derivation is first looked for there."""
 
     def check(self, numeral: Numeral, sentence: Sentence) -> dict[str, Any]:
         claim = make_claim(numeral, sentence)
@@ -115,7 +118,7 @@ class _Auditor:
     def _derive(self, claim: Claim, sentence: Sentence, named: Named) -> tuple[list[dict[str, Any]], bool]:
         clause = next(each for each in sentence.clauses if each.start <= claim.numeral.start < each.end)
         operations = _licensed(claim, sentence)
-        if not operations or (claim.loose and claim.low == claim.high):
+        if not operations or claim.numeral.kind == "range":
             return [], False
         intervals = _intervals(claim, sentence, clause, self._base(sentence) is not None)
         expected = 0.0
@@ -173,14 +176,19 @@ class _Auditor:
         together = cues.BACK_REFERENCE.search(
             sentence.text[clause.start - sentence.start : clause.end - sentence.start]
         )
+        topic = {axis: labels for axis, labels in self.topic.items() if axis not in sentence.named}
+        pairs = everything - groups
+        base = self._base(sentence)
+        compared = {} if base is None else {self.facts.labels[base].axis: whole[self.facts.labels[base].axis]}
         candidates: list[tuple[frozenset[How], Context]] = [
-            (everything - groups, own),
+            (pairs, {**topic, **own, **compared}),
+            (pairs, own),
             (groups, single),
             (groups, stated),
         ]
         if together is not None:
             candidates.append((groups, {**whole, **so_far}))
-        candidates += [(everything - groups, so_far), (everything - groups, whole)]
+        candidates += [(pairs, so_far), (pairs, whole)]
         done: set[tuple[frozenset[How], frozenset[tuple[int, frozenset[int]]]]] = set()
         for allowed, context in candidates:
             key = (allowed, frozenset(context.items()))

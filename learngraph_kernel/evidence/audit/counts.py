@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from learngraph_kernel.evidence.audit.claims import Claim
-from learngraph_kernel.evidence.audit.labels import Axis, words
+from learngraph_kernel.evidence.audit.labels import Axis
 from learngraph_kernel.evidence.audit.tables import Facts
+from learngraph_kernel.evidence.audit.words import words
 
 _PERIODS = {"y": "year", "w": "week", "m": "month", "q": "quarter", "d": "day"}
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from learngraph_kernel.evidence.audit.claims import HALF, Claim, agrees, compatible, matches, thing, unit_factors
+from learngraph_kernel.evidence.audit.claims import HALF, Claim, agrees, compatible, ends, matches, thing, unit_factors
 from learngraph_kernel.evidence.audit.sentences import Attribution
 from learngraph_kernel.evidence.audit.tables import Fact, Facts, Table
 from learngraph_kernel.evidence.audit.units import FRACTION, PROPORTIONS
@@ -73,7 +73,19 @@ class ValueIndex:
 
 
 def find_identities(claim: Claim, facts: Facts, index: ValueIndex, named: Named) -> list[Identity]:
-    """The fitting cells, best supported first, each with the reason if it does not count."""
+    """The fitting cells, best supported first, each with the reason if it does not count.
+
+    Both ends of a range ("between 9.3 and 15.1 minutes") must be cells: some cell inside it is no ground.
+    """
+    if claim.numeral.kind == "range" and claim.low < claim.high:
+        least, greatest = (_point_identities(end, facts, index, named) for end in ends(claim))
+        if least and greatest and least[0].rejected is None and greatest[0].rejected is None:
+            return [each for each in (*least, *greatest) if each.rejected is None]
+        return [replace(each, rejected=each.rejected or "loose") for each in (*least, *greatest)]
+    return _point_identities(claim, facts, index, named)
+
+
+def _point_identities(claim: Claim, facts: Facts, index: ValueIndex, named: Named) -> list[Identity]:
     found = list(dict.fromkeys(index.fitting(claim)))
     if not found:
         return []

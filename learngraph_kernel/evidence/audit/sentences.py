@@ -5,7 +5,8 @@ Attribution is what catches a right number under a wrong name, so its rule is st
 1. "A and B had 1 and 2, respectively": as many labels as numbers, in order (also without the word, when both are
 lists).
 2. Labels in the number's own clause. Several labels and several numbers that alternate are paired in their order;
-   otherwise the label nearest to the number, or all of them if that is not clear.
+   otherwise the label nearest to the number, or all of them if that is not clear. A quantity inside another number
+   ("402 orders worth €11,870") belongs to that number alone.
 3. Otherwise the nearest clause before it in the sentence that names one, else the nearest after it: *carried*.
 
 A carried label is dropped where the clause may speak of something else: a quantity is carried only into a clause that
@@ -22,7 +23,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from learngraph_kernel.evidence.audit import cues
-from learngraph_kernel.evidence.audit.labels import Axis, LabelIndex, Mention, Word, words
+from learngraph_kernel.evidence.audit.labels import Axis, LabelIndex, Mention
+from learngraph_kernel.evidence.audit.words import Word, words
 from learngraph_kernel.evidence.numerals.numeral import Numeral
 
 
@@ -208,6 +210,10 @@ def attribute(numeral: Numeral, sentence: Sentence, axis: Axis, index: LabelInde
     place = next(i for i, clause in enumerate(sentence.clauses) if clause.start <= numeral.start < clause.end)
     clause = sentence.clauses[place]
     own = clause.mentions.get(axis.id)
+    if own and axis.measure:
+        own = [mention for mention in own if not _counted_by_another(mention, numeral, clause)]
+        if not own:
+            return None
     if own:
         return Attribution(frozenset(mention.label.id for mention in _nearest(numeral, clause, own)), False)
     if _drops(clause, sentence, axis, index):
@@ -253,6 +259,13 @@ def _nearest(numeral: Numeral, clause: Clause, own: list[Mention]) -> list[Menti
     distances = [(_distance(numeral, mention), mention) for mention in own]
     least = min(distance for distance, _ in distances)
     return [mention for distance, mention in distances if distance <= least * 1.5 + 2]
+
+
+def _counted_by_another(mention: Mention, numeral: Numeral, clause: Clause) -> bool:
+    """The "orders" of "402 orders worth €11,870" says nothing of the second number."""
+    return any(
+        other is not numeral and other.start <= mention.start and mention.end <= other.end for other in clause.numerals
+    )
 
 
 def _distance(numeral: Numeral, mention: Mention) -> int:

@@ -1,4 +1,4 @@
-# ruff: noqa: E501, SIM905 - tables of words and patterns read better unbroken
+# ruff: noqa: E501 - tables of words and patterns read better unbroken
 """Which way a number goes, said by a word that belongs to that very number.
 
 The search never leaves the clause and never crosses another number. Without `by`, the verb must stand next to the

@@ -1,4 +1,4 @@
-# ruff: noqa: E501, SIM905 - tables of words and patterns read better unbroken
+# ruff: noqa: E501 - tables of words and patterns read better unbroken
 """Numbers written in English words: `twenty-one`, `two hundred and five`, `one and a half million`, `two-thirds`.
 
 A small hand-written grammar over words, because word numbers nest (`two hundred and five thousand`) and because `and`
@@ -149,7 +149,7 @@ def _grow(text: str, first: Amount, *, apart: bool) -> Amount:
             word in {"quarter", "quarters"}
             and not re.match(r" of\b| (?:less|more|lower|higher)\b|[.,;]", text[after : after + 9])
             and text[first.end] == " "
-        ) and (word.endswith("s") or _FREE_FRACTION.match(text, after)):
+        ) and (word.endswith("s") or text[first.end] == "-" or _FREE_FRACTION.match(text, after)):
             return Amount(after, first.value / PARTS[word], Decimal("0.01"), form="fraction")
         return first
     amount = _point(text, first)

@@ -1,4 +1,4 @@
-# ruff: noqa: E501, SIM905 - tables of words and patterns read better unbroken
+# ruff: noqa: E501 - tables of words and patterns read better unbroken
 """What is a number and no conclusion: dates, times, versions, ordinals, list marks, identifiers, phones, idioms.
 
 Rules are tried only where a number (or the word that announces one: `Table`, `Q3`, `Feb`, 第) begins, each anchored at that
@@ -123,7 +123,7 @@ def _word_rules() -> dict[str, list[_Rule]]:
         _PRODUCTS,
         _rule(
             "version",
-            r"(?:[ /-]v?|v)?[0-9]{1,4}(?:\.[0-9]+){0,4}(?:[a-z]|x)?(?![0-9A-Za-z%,]| ?(?:%|percent|per cent|million|billion|thousand|times))",
+            r"(?:[ /-]v?|v)?[0-9]{1,4}(?:\.[0-9]+){0,4}(?:[a-z]|x)?(?![0-9A-Za-z%]|,[0-9]| ?(?:%|percent|per cent|million|billion|thousand|times))",
         ),
     )
     add(
@@ -146,6 +146,11 @@ def _word_rules() -> dict[str, list[_Rule]]:
     add(
         ["tel", "phone", "fax", "call", "hotline", "mobile", "whatsapp"],
         _rule("phone", r"[.:]{0,2}\s?(?:us\s)?(?:at\s|on\s)?\+?[0-9(][0-9 ().-]{4,18}[0-9](?![0-9])"),
+    )
+    add(_SECTIONS, _rule("section", r"\.? ?\([0-9]{1,3}(?:[-–][0-9]{1,3})?\)"))
+    add(
+        ["see", "cf"],
+        _rule("section", r"\.? (?:also )?[0-9]{1,2}(?:\.[0-9]{1,2}){1,3}(?![0-9%.]|\.[0-9])", guarded=True, bare=True),
     )
     add(["p", "pp"], _rule("section", r"\. ?[0-9]{1,4}(?: ?[-–—] ?[0-9]{1,4})?(?![0-9]|[.,][0-9])"))
     add(["doi", "arxiv", "isbn", "issn"], _rule("identifier", r"[: ]{1,2}[0-9][0-9A-Za-z./_-]{2,60}"))
@@ -360,6 +365,7 @@ def match_symbol(text: str, start: int) -> Excluded | None:
 
 
 _HAN_PATTERNS: list[tuple[str, str]] = [
+    ("list_number", r"(?<![^，。；;：:\s])[一二三四五六七八九十]{1,2}、(?![一二三四五六七八九十])"),
     ("list_number", r"(?<![^，。；;：:,.\s、])(?:[一二三四五六七八九十]{1,2}(?:是|则)|[一二三四]来(?=[，,是]))"),
     ("idiom", r"[二三四五六七八九十]大(?![量约于会豆])"),
     ("ordinal", r"第[一二三四五六七八九十]{1,3}个五年(?:计划|规划)?"),

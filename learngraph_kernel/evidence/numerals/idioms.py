@@ -1,4 +1,4 @@
-# ruff: noqa: E501, SIM905 - tables of words and patterns read better unbroken
+# ruff: noqa: E501 - tables of words and patterns read better unbroken
 """Fixed expressions that contain a number word and state no number: tables only.
 
 An expression counts only where it covers the whole run of numeral characters (`十分` in `十分重要`, but not in `五十分`).
@@ -10,7 +10,7 @@ ENGLISH_AFTER: dict[str, str] = {
     "one": (
         r"(?:[ -](?:of|another|by one|or another|or the other|can|could|must|may|might|should|would|cannot|who|whose|that|which|such|thing|day|"
         r"way|hand|side|possible|reason|example|explanation|notable|caveat|exception|has to|needs to|wonders|sees|finds|expects|hopes|"
-        r"after another|after the other|or more|more time|question|could|note|bright spot|clear|obvious|final|last)\b"
+        r"after another|after the other|or more|more time|question|could|note|bright spot|clear|obvious|final|last|in particular)\b"
         r"|-(?:way|off|stop|time|sided|to-one|on-one|size|man|liner|track|dimensional|click|shot|step|tailed|sample|hot|party|person|star|trick)\b|'s\b|self\b)"
     ),
     "two": r"(?:-(?:way|sided|step|dimensional|tier|tailed|faced|tone|pronged|factor|sample|thirds majority|party|handed|stage|track|speed)\b| cents\b| wrongs\b| sides of\b| birds\b| minds\b)",
@@ -56,7 +56,7 @@ DIGIT_IDIOMS = r"[0-9]{1,3}-bit(?![a-z])|24[/x×]7(?:[/x×]365)?|9[- ]to[- ]5|9/
 CHINESE = frozenset(
     (
         # adverbs and function words
-        "一些 一下 一起 一样 一般 一直 一定 一旦 一切 一致 一向 一再 一边 一面 一度 一时 一线 一流 一体 一体化 一贯 一律 一共 一同 一方面 另一方面 一系列 "
+        "一句话 一些 一下 一起 一样 一般 一直 一定 一旦 一切 一致 一向 一再 一边 一面 一度 一时 一线 一流 一体 一体化 一贯 一律 一共 一同 一方面 另一方面 一系列 "
         "一部分 一站式 一次性 一旁 一味 一经 一并 一道 一路 一举 一揽子 一把手 一个个 一连串 一连 一心 一手 一番 一阵 一会儿 一点 一点儿 有一点 一如 一概 一齐 一瞬 一刻 一端 "
         "一种 一类 一大批 一批 一股 一段时间 一段 一片 一代 一带 一方 一侧 一环 一员 一角 一隅 一套 一整套 一整天 一项重要 一大 一行 一来 一应 一经 一带一路 一国两制 一线城市 二线城市 三线城市 新一线 一二线 二三线 三四线 四五线 一二三线 两位数 三位数 四位数 个位数 "
         "统一 唯一 单一 同一 专一 之一 万一 逐一 不一 归一 合一 如一 划一 进一步 更进一步 每一 某一 任一 另一 这一 那一 上一 下一 前一 后一 哪一 有朝一日 "

@@ -1,4 +1,4 @@
-# ruff: noqa: E501, SIM905 - tables of words and patterns read better unbroken
+# ruff: noqa: E501 - tables of words and patterns read better unbroken
 """The interval a wording means, and ranges. The table itself is in the package's documentation (`__init__`)."""
 
 from __future__ import annotations
@@ -115,14 +115,14 @@ def _rounding(reading: Reading) -> Decimal:
 # Ranges -------------------------------------------------------------------------------------------------------------
 
 _DASH = re.compile(r"^\s?(?:–|—|-|~|～|至|到)\s?(?:\$|¥|€|£)?$|^\s?--\s?$")
-_TO = re.compile(r"^\s(?:to|up to)\s(?:US\$|\$|¥|€|£)?$", re.IGNORECASE)
+_TO = re.compile(r"^[\s-](?:to|up to)[\s-](?:US\$|\$|¥|€|£)?$", re.IGNORECASE)
 _OR = re.compile(r"\sor\s$", re.IGNORECASE)
 _AND = re.compile(r"\sand\s(?:US\$|\$|¥|€|£)?$|[和与]$", re.IGNORECASE)
 _BETWEEN = re.compile(r"(?:between|介于|在)\s?(?:US\$|\$|¥|€|£|约|about )?\s?$", re.IGNORECASE)
 _FROM = re.compile(r"(?:\bfrom|[从由自])\s?(?:about |around |约|the )?\s?$", re.IGNORECASE)
 _MOVES = re.compile(
     r"\b(?:r[io]se|risen|rising|f[ae]ll|fallen|falling|gr[eo]w|grown|growing|increas\w+|decreas\w+|declin\w+|dropp?\w*|mov\w+|went|gone|go|goes|improv\w+|worsen\w+|chang\w+|slid|slipp\w+|climb\w+|jump\w+|"
-    r"up|down|cut|cuts|rais\w+|lower\w+|reduc\w+|narrow\w+|widen\w+|expand\w+|shr[aiu]nk\w*|surg\w+|soar\w+|plung\w+|tumbl\w+|doubl\w+|revis\w+|lift\w+|swung|edg\w+|eas\w+|upgrad\w+|downgrad\w+|extend\w+|"
+    r"up|down|cut|cuts|rais\w+|lower\w+|reduc\w+|narrow\w+|widen\w+|expand\w+|shr[aiu]nk\w*|surg\w+|soar\w+|plung\w+|tumbl\w+|doubl\w+|tripl\w+|trebl\w+|quadrupl\w+|halv\w+|swing\w*|revis\w+|lift\w+|swung|edg\w+|eas\w+|upgrad\w+|downgrad\w+|extend\w+|"
     r"rise|drop|increase|decline)\b|[升降增减涨跌提改变扩缩调]",
     re.IGNORECASE,
 )
@@ -131,9 +131,9 @@ _MOVES = re.compile(
 def joins_range(text: str, left: Reading, right: Reading) -> bool:
     """Whether two neighbouring readings are the ends of one range (`3–5 %`, `from 3 to 5`, `三至五成`)."""
     gap = text[left.end : right.start]
-    if len(gap) > 9 or left.bounds or right.bounds or left.hedge or left.form == "multiple" or right.signed:
+    if len(gap) > 9 or left.bounds or right.bounds or left.hedge or left.form == "multiple":
         return False
-    if left.signed and not left.unit:
+    if right.signed != left.signed and (right.signed or not left.unit):
         return False
     before = text[max(0, left.start - 60) : left.start]
     if left.unit is not None and right.unit is not None and left.unit != right.unit:
@@ -144,7 +144,7 @@ def joins_range(text: str, left: Reading, right: Reading) -> bool:
         return left.form == right.form == "words" and right.value == left.value + 1 and left.unit is None
     if _TO.search(gap):
         if origin := _FROM.search(before):
-            return _MOVES.search(_clause(before[: origin.start()])) is None
+            return _MOVES.search(_sentence(before[: origin.start()])) is None
         return (
             re.search(
                 r"\b(?:rose|fell|grew|up|down|climbed|by|increased|decreased|dropped)\s(?:\w+\s)?$",
@@ -155,12 +155,13 @@ def joins_range(text: str, left: Reading, right: Reading) -> bool:
             or left.unit is None
         )
     if _DASH.search(gap) and re.search(r"[至到]", gap) and (origin := _FROM.search(before)):
-        return _MOVES.search(_clause(before[: origin.start()])) is None
+        return _MOVES.search(_sentence(before[: origin.start()])) is None
     return _DASH.search(gap) is not None
 
 
-def _clause(text: str) -> str:
-    return re.split(r"[.;:,，。；！？\n]", text)[-1]
+def _sentence(text: str) -> str:
+    """The sentence so far; a comma does not end it (`tripled, from 151 to 467`)."""
+    return re.split(r"[.;:。；！？\n]", text)[-1]
 
 
 def merge_range(left: Reading, right: Reading) -> Reading | None:

@@ -20,7 +20,7 @@ from learngraph_kernel.evidence.numerals.numeral import Numeral
 from learngraph_kernel.evidence.numerals.reading import ONE, Amount, Excluded, Form, Kind, Reading
 from learngraph_kernel.evidence.numerals.scanner import Span, fold, protected_spans
 from learngraph_kernel.evidence.numerals.signs import SIGNS, read_sign
-from learngraph_kernel.evidence.numerals.units import currency_before, read_suffix
+from learngraph_kernel.evidence.numerals.units import Suffix, currency_before, read_suffix
 
 _VULGAR = "".join(digits.VULGAR)
 _CANDIDATE = re.compile(
@@ -306,6 +306,8 @@ class _Reader:
         )
         open_ended = re.compile(r"\+(?=[ )]|[a-z\u4e00-\u9fff]|$)").match(text, amount.end) is not None
         suffix = read_suffix(text, amount.end + open_ended, money=money is not None)
+        if amount.form == "fraction" and suffix.unit and not suffix.measured and suffix.scale is None:
+            suffix = Suffix(amount.end)  # `a one-third share`: a part of the things, no count of them
         end = suffix.end
         value, place, scaled = amount.value, amount.place, amount.scaled
         scale = suffix.scale or ONE

@@ -1,4 +1,4 @@
-# ruff: noqa: E501, SIM905 - tables of words and patterns read better unbroken
+# ruff: noqa: E501 - tables of words and patterns read better unbroken
 """Tables of scales, currencies and units, and reading what follows a number.
 
 `measured` says whether an integer with this unit is a rounding (`12 minutes`, `8 %`, `$5`) or a count (`3 flights`).

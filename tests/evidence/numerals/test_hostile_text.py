@@ -41,16 +41,16 @@ HOSTILE = {
     "number words": "hundred and two " * 5_000,
     "open parentheses": "(" * 300_000 + "1",
     "a long line of words": "about " * 100_000 + "5",
-    "at signs": "a@" * 30_000,
-    "angle brackets": "<a" * 30_000,
+    "at signs": "a@" * 10_000,
+    "angle brackets": "<a" * 10_000,
     "hex": "deadbeef0" * 50_000,
     "link openings": "](" * 100_000,
-    "dotted hosts": "a." * 50_000,
-    "percent signs": "5%" * 20_000,
-    "ranges": "1–" * 20_000,
+    "dotted hosts": "a." * 20_000,
+    "percent signs": "5%" * 8_000,
+    "ranges": "1–" * 8_000,
     "spaces": " " * MEGABYTE + "5",
     "zeros after a point": "0." + "0" * MEGABYTE,
-    "digits and slashes": "1/" * 20_000,
+    "digits and slashes": "1/" * 8_000,
     "superscripts": "1×10" + "⁹" * 100_000,
 }
 
@@ -76,7 +76,7 @@ def test_random_text_never_breaks_the_reader() -> None:
     for _ in range(3000):
         text = "".join(source.choice(alphabet) for _ in range(source.randint(1, 40)))
         end = 0
-        for numeral in read_numerals(text):
+        for numeral in read_numerals(text, language=source.choice(["en", "zh", "de", None])):
             assert numeral.start >= end, text
             assert text[numeral.start : numeral.end] == numeral.text, text
             if numeral.conclusion:

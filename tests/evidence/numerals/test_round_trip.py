@@ -40,7 +40,7 @@ def read_one(text: str) -> Numeral:
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 @pytest.mark.parametrize("form", [form for form in FORMS if form not in WHOLE and form != "accounting"])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(value=decimals)
 @example(value=Decimal("1234567.5"))
 @example(value=Decimal("-0.5"))
@@ -56,7 +56,7 @@ def test_a_value_written_in_a_form_reads_back(form: str, language: str, value: D
     assert numeral.unit == UNITS.get(form)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(value=st.integers(0, 10**15 - 1))
 @example(value=1_000_000_000_000)
 @example(value=110)
@@ -65,7 +65,7 @@ def test_english_words_read_back(value: int) -> None:
     assert read_one(f"There are {render(Decimal(value), 'words')} rows.").value == value
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(value=st.one_of(st.integers(0, 10**16 - 1), st.integers(0, 10**6)))
 @example(value=100_000_005)
 @example(value=10_0000_0000_0000)
