@@ -133,7 +133,7 @@ def finish_run(store: Store, home: Home, run_id: str, *, actor: str) -> RunOutco
     seal = seal_run_in_store(store, run_id, signer=load_or_create_signer(home.keys), actor=actor)
     (*_, closed) = (event.data for event in store.ledger.events(run_id, types=["run.completed"]))
     html = None if closed["report_html"] is None else artifacts.read(closed["report_html"])
-    report = None if closed["report"] is None else ReportDocument.from_json(artifacts.read_json(closed["report"]))
+    violations = [] if closed["report"] is None else artifacts.read_json(closed["report"])["violations"]
     result = None if closed["result"] is None else artifacts.read_json(closed["result"])
     folder = home.runs / run_id
     return RunOutcome(
@@ -146,7 +146,7 @@ def finish_run(store: Store, home: Home, run_id: str, *, actor: str) -> RunOutco
         report=None if html is None else _write(folder / "report.html", html),
         notebook=_write(folder / NOTEBOOK_COPY, artifacts.read(closed["notebook"])),
         result=None if result is None else result["values"],
-        violations=[] if report is None else [violation.as_json() for violation in report.violations],
+        violations=violations,
         missing=list(closed["missing"]),
         reasons=[reason["message"] for reason in closed["reasons"]],
     )

@@ -121,6 +121,7 @@ class Lifecycle:
         except asyncio.CancelledError:
             return Cancelled("the run was interrupted", remedy=f"learngraph resume {session.state.run_id}")
         finally:
+            session.close()
             recorder.flush()
 
 
@@ -141,9 +142,9 @@ def take_over(store: Store, run_id: str, actor: str) -> Recording:
     return Recording.from_events(store.ledger.events(run_id), store.artifacts)
 
 
-def begin_run(store: Store, plan: RunPlan, actor: str) -> str:
-    """Records a new run and its first event; returns the run's id."""
-    run_id = new_run_id()
+def begin_run(store: Store, plan: RunPlan, actor: str, run_id: str | None = None) -> str:
+    """Records a new run and its first event; returns the run's id (a new one unless it was chosen before)."""
+    run_id = run_id or new_run_id()
     source = store.artifacts.put(notebook_text(plan.nb).encode())
     record = RunRecord(
         run_id=run_id,
