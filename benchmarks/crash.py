@@ -155,25 +155,27 @@ class Bench:
 
     def attempt(self, words: list[str], seconds: float | None, begun: Callable[[], bool]) -> int | None:
         """Runs a command, killed `seconds` after it has begun unless it is quicker; its exit code, None when killed."""
-        process = subprocess.Popen(
-            [*COMMAND, *words, "--json"],
-            cwd=self.path.parent,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+        said = self.path.parent / "said"  # a file: the kernel inherits it, and a pipe would stay open as long as that lives
+        with said.open("wb") as file:
+            process = subprocess.Popen(
+                [*COMMAND, *words, "--json"],
+                cwd=self.path.parent,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
         while process.poll() is None and seconds is not None and not begun():
             time.sleep(0.02)
         begin = time.monotonic()
         try:
-            said, _ = process.communicate(timeout=seconds)
+            process.wait(timeout=seconds)
         except subprocess.TimeoutExpired:
             self.kill(process)
             return None
         if begun():
             self.window = time.monotonic() - begin
         if process.returncode != 0:
-            self.figures.problems.append(f"{words[0]} gave {process.returncode}: {said.decode()[-2000:]}")
+            self.figures.problems.append(f"{words[0]} gave {process.returncode}: {said.read_text()[-2000:]}")
         return process.returncode
 
     def kill(self, process: subprocess.Popen[bytes]) -> None:
@@ -183,7 +185,7 @@ class Bench:
             for kernel in kernels:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(kernel, signal.SIGKILL)
-        process.communicate()
+        process.wait()
         self.figures.kills += 1
         lived = gone_after(kernels)
         self.figures.longest_orphan_seconds = max(self.figures.longest_orphan_seconds, round(lived, 2))

@@ -17,6 +17,8 @@ import nbformat
 
 from learngraph_kernel.broker.lookups import Lookups
 from learngraph_kernel.broker.session import RunSession
+from learngraph_kernel.canonical import decode_value
+from learngraph_kernel.evidence.values import InputRecord
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 
@@ -46,7 +48,15 @@ class InteractiveSession(RunSession):
             if here != self._here:
                 self._here = here
                 self._enter(*here, str(at.get("source") or ""))
+            if name == "input" and at.get("variable"):
+                self._take_input(at["variable"])
             return super().call(name, params)
+
+    def _take_input(self, variable: dict[str, Any]) -> None:
+        """No plan has bound parameters here: the value that the notebook gives its own variable is the input."""
+        name, value = str(variable["name"]), decode_value(variable["value"])
+        self.state.parameters[name] = value
+        self.state.book.inputs[name] = InputRecord(name, value)
 
     def _enter(self, cell: str, execution: int, source: str) -> None:
         name = _UNSAFE.sub("-", cell).strip("-")[:40] or "cell"

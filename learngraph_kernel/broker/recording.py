@@ -104,7 +104,9 @@ class Recording:
 
 def _raised(event: Event, call: tuple[str, int]) -> bool:
     """Whether this says that the call's cell ended with an exception, as against a kernel that died or a time limit."""
-    return event.type == "cell.failed" and event.data["cell"] == call[0] and event.data["error"]["code"] == "cell_failed"
+    return (
+        event.type == "cell.failed" and event.data["cell"] == call[0] and event.data["error"]["code"] == "cell_failed"
+    )
 
 
 def store_inline(value: Any, artifacts: ArtifactStore) -> tuple[Any, list[str]]:

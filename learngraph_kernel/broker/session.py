@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from learngraph_kernel.broker.methods import METHODS, Method
+from learngraph_kernel.broker.methods import METHODS, Method, method_named
 from learngraph_kernel.broker.recording import Recording, store_inline
 from learngraph_kernel.broker.state import RunState
 from learngraph_kernel.broker.ticket import Ticket
@@ -124,9 +124,9 @@ class RunSession:
         Raises:
             LearnGraphError: refused or failed; recorded as `call.failed`.
         """
-        method = METHODS.get(name)
-        if method is None:
+        if name not in METHODS:
             raise UnknownMethod(f"the broker has no method {name!r}", remedy=f"it has: {', '.join(METHODS)}")
+        method = method_named(name)
         arguments = {key: value for key, value in params.items() if key != "at"}
         with self._lock:
             self.ticket.check_budget(self._calls)

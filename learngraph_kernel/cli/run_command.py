@@ -83,7 +83,7 @@ def command(
     from learngraph_kernel.cli.running import execute, quick_imports
 
     quick_imports()
-    from learngraph_kernel.runs.engine import MIB, CellLimits
+    from learngraph_kernel.runs.limits import MIB, CellLimits
     from learngraph_kernel.runs.parameter_options import collect
     from learngraph_kernel.runs.plan import plan_notebook
 

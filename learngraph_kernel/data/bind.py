@@ -54,7 +54,9 @@ def bind(sql: str, parameters: Mapping[str, Any], dialect: str) -> str:
         if name not in parameters:
             raise BindError(f"the statement asks for :{name}, which was not given", where=line)
         if sql[end : end + 1] in _RUNS_ON:
-            raise BindError(f"the mark :{name} runs into what follows it", where=line, remedy="put a space between them")
+            raise BindError(
+                f"the mark :{name} runs into what follows it", where=line, remedy="put a space between them"
+            )
         pieces += [sql[position:start], literal(parameters[name], dialect)]
         position = end
         used.add(name)
@@ -175,5 +177,7 @@ def _decimal(value: Decimal, *, sqlite: bool) -> str:
     if sqlite and Decimal(repr(float(value))) != value:
         raise BindError(f"{text} has more digits than SQLite's floats keep", remedy="round it first")
     if sum(character.isdigit() for character in text) > DUCKDB_DIGITS:
-        raise BindError(f"{text} has more than {DUCKDB_DIGITS} digits, it would become a float", remedy="round it first")
+        raise BindError(
+            f"{text} has more than {DUCKDB_DIGITS} digits, it would become a float", remedy="round it first"
+        )
     return text if "." in text else f"{text}.0" if sqlite else text

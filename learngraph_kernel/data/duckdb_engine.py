@@ -19,7 +19,7 @@ import pyarrow as pa
 from learngraph_kernel.data.arrow_form import BATCH_ROWS
 from learngraph_kernel.data.guard import GuardedStatement
 from learngraph_kernel.data.limits import Deadline, Limits
-from learngraph_kernel.data.source import QueryFailed, SourceUnusable, TableInfo
+from learngraph_kernel.data.source import QueryFailed, SourceConfig, SourceUnusable, TableInfo
 from learngraph_kernel.errors import BadInput
 from learngraph_kernel.evidence.values import Column
 
@@ -35,6 +35,7 @@ CLOSED_CONFIG: dict[str, Any] = {
     "max_temp_directory_size": "32GiB",
 }
 READING = frozenset({"SELECT", "EXPLAIN", "MULTI", "MULTI_STATEMENT"})  # DuckDB calls a PIVOT `MULTI`
+_TAKEN_CATALOGS = frozenset({"memory", "system", "temp", "main"})
 # Types that Arrow, or Python behind it, would hand on changed.
 _UNSAFE_TYPES = frozenset(
     {"uhugeint", "bit", "bignum", "varint", "union", "variant", "geometry", "time with time zone"}
@@ -47,28 +48,38 @@ class UnsupportedType(BadInput):
     code = "unsupported_type"
 
 
-def connect(path: Path | None, name: str, where: str, home: Path) -> duckdb.DuckDBPyConnection:
-    """A connection to a file (read-only) or to memory (None), not locked yet. Raises SourceUnusable."""
+def connect(home: Path) -> duckdb.DuckDBPyConnection:
+    """An engine in memory, not locked yet; it spills to a folder under `home`."""
     spill = home / "spill"
     spill.mkdir(parents=True, exist_ok=True)
-    config = {**CLOSED_CONFIG, "temp_directory": str(spill)}
+    return duckdb.connect(":memory:", config={**CLOSED_CONFIG, "temp_directory": str(spill)})
+
+
+def open_database(path: Path, config: SourceConfig, home: Path) -> DuckDBSource:
+    """A locked source over a DuckDB file, attached read-only.
+
+    Attached, not opened: DuckDB keeps one instance a file and process, so opening it directly would share settings (and
+    their lock) with a second workspace, or collide with the user's own connection. Raises SourceUnusable.
+    """
+    connection = connect(home)
+    catalog = path.stem if path.stem not in _TAKEN_CATALOGS else f"{path.stem}_file"
+    literal = "'" + str(path).replace("'", "''") + "'"
     try:
-        if path is None:
-            return duckdb.connect(":memory:", config=config)
-        return duckdb.connect(str(path), read_only=True, config=config)
+        connection.execute(f"ATTACH {literal} AS {quoted(catalog)} (READ_ONLY, TYPE duckdb)")
     except duckdb.Error as error:
-        raise _cannot_open(error, path, name, where) from error
+        connection.close()
+        remedy = "check that the file is a DuckDB database of a version this DuckDB reads"
+        if "lock" in str(error).lower() or "conflict" in str(error).lower():
+            remedy = "it is open for writing elsewhere: close it there, or use a copy"
+        what = f"source {config.name!r}: DuckDB cannot open {path}: {first_line(error)}"
+        raise SourceUnusable(what, where=config.where, remedy=remedy) from error
+    lock(connection)
+    return DuckDBSource(config.name, config.kind, config.limits, connection, catalog, (path,))
 
 
-def _cannot_open(error: duckdb.Error, path: Path | None, name: str, where: str) -> SourceUnusable:
-    remedy = "check that the file is a DuckDB database of a version this DuckDB reads"
-    if isinstance(error, duckdb.ConnectionException):
-        remedy = "close the other connection to this file in the same process"
-    elif isinstance(error, duckdb.IOException) and "lock" in str(error).lower():
-        remedy = "another process has it open for writing: close it there, or copy the file"
-    return SourceUnusable(
-        f"source {name!r}: DuckDB cannot open {path}: {first_line(error)}", where=where, remedy=remedy
-    )
+def quoted(name: str) -> str:
+    """A name as a quoted identifier."""
+    return '"' + name.replace('"', '""') + '"'
 
 
 def lock(connection: duckdb.DuckDBPyConnection) -> None:
@@ -135,6 +146,7 @@ class DuckDBSource:
     kind: str
     limits: Limits
     connection: duckdb.DuckDBPyConnection
+    catalog: str = "memory"
     files: tuple[Path, ...] = ()
     dialect: str = "duckdb"
     _stamp: tuple[Any, ...] = field(init=False)
@@ -151,6 +163,7 @@ class DuckDBSource:
         clock = Deadline(limits.seconds, cursor.interrupt)
         clock.start()
         try:
+            cursor.execute(f"USE {quoted(self.catalog)}")
             cursor.execute("BEGIN TRANSACTION READ ONLY")  # a folder's tables lie in memory, which is writable
             self._require_reading(cursor, sql)
             relation = cursor.sql(sql)
@@ -174,12 +187,13 @@ class DuckDBSource:
         try:
             columns = cursor.execute(
                 "SELECT schema_name, table_name, column_name, data_type FROM duckdb_columns() "
-                "WHERE NOT internal AND database_name = current_database() "
-                "ORDER BY schema_name, table_name, column_index"
+                "WHERE NOT internal AND database_name = ? ORDER BY schema_name, table_name, column_index",
+                [self.catalog],
             ).fetchall()
             counts = cursor.execute(
                 "SELECT schema_name, table_name, estimated_size FROM duckdb_tables() "
-                "WHERE NOT internal AND database_name = current_database()"
+                "WHERE NOT internal AND database_name = ?",
+                [self.catalog],
             ).fetchall()
         finally:
             cursor.close()

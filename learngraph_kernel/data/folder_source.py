@@ -12,7 +12,7 @@ from pathlib import Path
 
 import duckdb
 
-from learngraph_kernel.data.duckdb_engine import DuckDBSource, connect, first_line, lock
+from learngraph_kernel.data.duckdb_engine import DuckDBSource, connect, first_line, lock, quoted
 from learngraph_kernel.data.source import SourceConfig, SourceMissing, SourceUnusable, resolve_path
 
 READERS: Mapping[str, str] = {
@@ -29,15 +29,12 @@ READERS: Mapping[str, str] = {
 class FolderKind:
     """`kind = "folder"  path = "data"`."""
 
-    keys = frozenset({"path"})
-    required = frozenset({"path"})
-
     def open(self, config: SourceConfig, root: Path, home: Path) -> DuckDBSource:
         folder = resolve_path(config, root)
         if not folder.is_dir():
             raise SourceMissing(f"source {config.name!r}: {folder} is not a folder", where=config.where)
         files = table_files(folder, config)
-        connection = connect(None, config.name, config.where, home)
+        connection = connect(home)
         for table, path in files.items():
             _load(connection, table, path, config)
         parquet = [str(path) for path in files.values() if _suffix(path) == ".parquet"]
@@ -45,7 +42,7 @@ class FolderKind:
         if views:
             connection.execute("SET allowed_paths = ?", [views])
         lock(connection)
-        return DuckDBSource(config.name, config.kind, config.limits, connection, (folder, *files.values()))
+        return DuckDBSource(config.name, config.kind, config.limits, connection, files=(folder, *files.values()))
 
 
 def table_files(folder: Path, config: SourceConfig) -> dict[str, Path]:
@@ -81,7 +78,7 @@ def _suffix(path: Path) -> str | None:
 def _load(connection: duckdb.DuckDBPyConnection, table: str, path: Path, config: SourceConfig) -> None:
     suffix = _suffix(path) or path.suffix
     pattern = glob.escape(str(path))  # DuckDB's readers take patterns
-    name = '"' + table.replace('"', '""') + '"'
+    name = quoted(table)
     try:
         if suffix == ".parquet":  # a view takes no parameter
             literal = "'" + pattern.replace("'", "''") + "'"

@@ -29,12 +29,13 @@ from learngraph_kernel.data.guard_syntax import (
     NAMES_WITHOUT_CALL,
     READABLE_SYSTEM_TABLES,
     ROOTS,
+    STATEMENT_WORDS,
     STRUCTURE,
     SYSTEM_SCHEMAS,
     TABLE_FUNCTION_NODES,
 )
-from learngraph_kernel.data.names import closest, near
 from learngraph_kernel.errors import BadInput
+from learngraph_kernel.naming import did_you_mean, suggestion
 
 MAX_CHARACTERS = 200_000
 MAX_DEPTH = 120  # nested brackets; sqlglot recurses, and no person writes this
@@ -83,7 +84,7 @@ def guard(sql: str, dialect: str) -> GuardedStatement:
     reason and the place (line:column). Results are cached, as parsing takes milliseconds.
     """
     if dialect not in FUNCTIONS:
-        raise SqlRefused(f"no guard for the SQL dialect {dialect!r}", remedy=closest(dialect, FUNCTIONS))
+        raise SqlRefused(f"no guard for the SQL dialect {dialect!r}", remedy=suggestion(dialect, FUNCTIONS))
     return _Reading(sql, dialect).statement()
 
 
@@ -169,7 +170,7 @@ class _Reading:
                     self.refuse("brackets are nested too deeply", token.start)
             elif kind in (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE):
                 depth -= 1
-            elif kind in (TokenType.PLACEHOLDER, TokenType.PARAMETER):
+            elif kind is TokenType.PLACEHOLDER or (kind is TokenType.PARAMETER and not self._is_absolute_value(source)):
                 self.refuse("parameters are not bound here", token.start, "write the value into the statement")
             elif kind is TokenType.VAR and not _WORD.match(token.text):
                 what = "look-alike quotation mark or semicolon" if set(token.text) & set(_LOOKALIKES) else "character"
@@ -182,6 +183,9 @@ class _Reading:
             elif kind is TokenType.HEREDOC_STRING and not source.startswith("$$"):
                 self.refuse("tagged dollar quotes are not allowed", token.start, "use $$…$$ or '…'")
         self._check_gap(end, len(self.text), _TAIL)
+
+    def _is_absolute_value(self, source: str) -> bool:
+        return self.dialect == "duckdb" and source == "@"
 
     def _check_gap(self, start: int, stop: int, pattern: re.Pattern[str] = _BLANK) -> None:
         """Between tokens stand only plain spaces and comments that every parser ends at the same place."""
@@ -204,7 +208,9 @@ class _Reading:
                 continue  # an operator or bracket
             if name in functions or (not quoted and name.split()[-1] in BEFORE_PARENTHESIS):
                 continue
-            self.refuse(f"the function {token.text!r} is not allowed", token.start, near(name, functions, cutoff=0.8))
+            self.refuse(
+                f"the function {token.text!r} is not allowed", token.start, did_you_mean(name, functions, cutoff=0.8)
+            )
 
     # -- the tree
 
@@ -235,6 +241,11 @@ class _Reading:
                 self.refuse(f"the function {node.name!r} is not allowed", _offset(node))
             if isinstance(node, exp.Table):
                 self._check_table(node)
+            elif isinstance(node, exp.Alias) and not _may_hold_alias(node.parent):
+                # sqlglot sees a column with an alias in `(SHOW DATABASES)`, DuckDB a statement.
+                self.refuse("two words that are no expression", _offset(node), "names are given in the SELECT list")
+            elif isinstance(node, exp.TableAlias) and self._is_text(node.this):
+                self.refuse("a table's alias is a name, not a text", _offset(node.this), "use double quotes")
             elif isinstance(node, exp.Describe | exp.Summarize) and not isinstance(node.this, exp.Query | exp.Table):
                 self.refuse(f"{name.upper()} takes a table's name or a query", _offset(node))
             elif isinstance(node, exp.Select) and not node.expressions:
@@ -250,7 +261,10 @@ class _Reading:
         if not isinstance(this, exp.Identifier):
             self.refuse("FROM takes a table's name", _offset(table))
         place = _offset(table)
-        if self.sql[_offset(this) : _offset(this) + 1] == "'":
+        if this.name.lower() in STATEMENT_WORDS and not this.args.get("quoted"):
+            # sqlglot sees a table with an alias in `FROM (SHOW TABLES)`, DuckDB a statement.
+            self.refuse(f"{this.name.upper()} is not allowed in FROM", place, "a table of that name must be quoted")
+        if self._is_text(this):
             self.refuse("a file cannot be read; FROM takes a table's name", place)
         parts = [part.name for part in table.parts]
         name, path = parts[-1].lower(), ".".join(parts)
@@ -261,6 +275,10 @@ class _Reading:
             return
         if SYSTEM_SCHEMAS.intersection(schemas) or name.startswith(HIDDEN_TABLE_PREFIXES):
             self.refuse(f"the system table {path!r} is not readable", place, CATALOGUES[self.dialect])
+
+    def _is_text(self, name: exp.Expr | None) -> bool:
+        """Whether sqlglot took a string literal for a name."""
+        return isinstance(name, exp.Identifier) and self.sql[_offset(name) : _offset(name) + 1] == "'"
 
     def _declared_names(self, tree: exp.Expr) -> Iterator[int]:
         """Where names stand that are declared with a column list: `WITH t(a, b)`, `FROM x AS t(a, b)`."""
@@ -296,6 +314,13 @@ def _offset(node: exp.Expr) -> int:
         if isinstance(start, int):
             return start
     return 0
+
+
+def _may_hold_alias(parent: exp.Expr | None) -> bool:
+    """Whether an expression may be given a name here: in SELECT, PIVOT, EXCLUDE/REPLACE, and PIVOT's `IN (… AS …)`."""
+    if isinstance(parent, exp.In):
+        return isinstance(parent.parent, exp.Pivot)
+    return isinstance(parent, exp.Select | exp.Pivot | exp.Star)
 
 
 def _ancestors(node: exp.Expr) -> Iterator[exp.Expr]:

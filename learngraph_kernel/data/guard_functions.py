@@ -73,8 +73,8 @@ _DUCKDB = """
 
 # Spelled like calls, but part of the grammar or expanded by the binder.
 _DUCKDB_GRAMMAR = """
-    array cast coalesce collate columns exists extract grouping grouping_id ifnull percentile_cont percentile_disc row
-    substring try try_cast unnest
+    array cast coalesce collate columns date exists extract generate_subscripts grouping grouping_id ifnull
+    percentile_cont percentile_disc row substring time timestamp try try_cast unnest
 """
 
 _DUCKDB_TABLE = "generate_series json_each json_tree range repeat unnest"

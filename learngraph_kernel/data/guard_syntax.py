@@ -66,6 +66,9 @@ CATALOGUES: Mapping[str, str] = {
 
 HIDDEN_TABLE_PREFIXES = ("duckdb_", "pg_", "pragma_", "sqlite_", "dbstat")
 
+STATEMENT_WORDS = frozenset({"show", "table", "describe", "desc", "summarize", "pragma", "call", "explain", "execute"})
+"""Unquoted in FROM, these begin a statement for an engine."""
+
 # Both engines' replacement scans turn such names into files, quoted or not.
 FILE_SUFFIX = re.compile(
     r"\.(csv|tsv|txt|json|jsonl|ndjson|geojson|parquet|arrow|feather|avro|orc|xlsx|xls|db|sqlite|sqlite3|duckdb)"

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from learngraph_kernel.data.names import closest
 from learngraph_kernel.errors import BadInput, LearnGraphError
+from learngraph_kernel.naming import suggestion
 
 
 class QueryTimeout(LearnGraphError):
@@ -47,7 +47,7 @@ class Limits:
         """A `limits = {rows = …}` table. Raises BadLimits naming the wrong key or value."""
         for key, value in table.items():
             if key not in cls.__slots__:
-                raise BadLimits(f"unknown limit {key!r}", where=where, remedy=closest(key, cls.__slots__))
+                raise BadLimits(f"unknown limit {key!r}", where=where, remedy=suggestion(key, cls.__slots__))
             number = (int,) if key != "seconds" else (int, float)
             if isinstance(value, bool) or not isinstance(value, number) or value <= 0:
                 raise BadLimits(f"limit {key!r} must be a positive number, not {value!r}", where=where)

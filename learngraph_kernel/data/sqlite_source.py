@@ -41,9 +41,6 @@ _ENGINE_FUNCTIONS = FUNCTIONS["sqlite"] | TABLE_FUNCTIONS["sqlite"] | {"->", "->
 class SQLiteKind:
     """`kind = "sqlite"  path = "data/shop.sqlite"`."""
 
-    keys = frozenset({"path"})
-    required = frozenset({"path"})
-
     def open(self, config: SourceConfig, root: Path, home: Path) -> SQLiteSource:
         path = resolve_path(config, root)
         source = SQLiteSource(config.name, config.limits, path)

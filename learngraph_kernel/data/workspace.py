@@ -1,7 +1,7 @@
 """The workspace: the folder with `learngraph.toml`, and the sources that file declares.
 
 Keys are strict: a wrong one is an error naming the file, the line and the closest known key, before anything opens.
-Edits go through tomlkit, so comments and layout stay.
+Edits go through tomlkit, so comments and layout stay; reading takes the standard library, since every run reads.
 """
 
 from __future__ import annotations
@@ -10,18 +10,19 @@ import os
 import re
 import tempfile
 import threading
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-
-import tomlkit
-from tomlkit.exceptions import ParseError, TOMLKitError
+from typing import TYPE_CHECKING, Any
 
 from learngraph_kernel.data.limits import Limits
-from learngraph_kernel.data.names import closest, near
 from learngraph_kernel.data.source import Source, SourceConfig, source_kind
 from learngraph_kernel.errors import BadInput
+from learngraph_kernel.naming import did_you_mean, suggestion
+
+if TYPE_CHECKING:
+    import tomlkit
 
 FILE_NAME = "learngraph.toml"
 SECTIONS = frozenset({"sources", "models"})
@@ -73,7 +74,9 @@ class Workspace:
             raise UnknownSource(
                 f"there is no source {name!r}",
                 where=str(self.file or self.root),
-                remedy=closest(name, self.sources) if self.sources else "learngraph source add NAME --kind … --path …",
+                remedy=suggestion(name, self.sources)
+                if self.sources
+                else "learngraph source add NAME --kind … --path …",
             )
         return self.sources[name]
 
@@ -124,12 +127,16 @@ def load_workspace(root: Path) -> Workspace:
     file = root / FILE_NAME
     if not file.is_file():
         return Workspace(root.absolute(), {})
-    text, document = _parse(file)
+    text = _text(file)
+    try:
+        body = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        _editable(file, text)  # says where
+        raise BadWorkspace(f"not valid TOML: {error}", where=str(file)) from error
     lines = _Lines(file, text)
-    for key in document:
+    for key in body:
         if key not in SECTIONS:
-            raise BadWorkspace(f"unknown key {key!r}", where=lines.of(key), remedy=closest(key, SECTIONS))
-    body = document.unwrap()
+            raise BadWorkspace(f"unknown key {key!r}", where=lines.of(key), remedy=suggestion(key, SECTIONS))
     tables, models = body.get("sources", {}), body.get("models", {})
     for key, table in (("sources", tables), ("models", models)):
         if not isinstance(table, dict):
@@ -138,17 +145,25 @@ def load_workspace(root: Path) -> Workspace:
     return Workspace(root.absolute(), sources, file, models)
 
 
-def _parse(file: Path) -> tuple[str, tomlkit.TOMLDocument]:
+def _text(file: Path) -> str:
     try:
-        text = file.read_text(encoding="utf-8")
-        return text, tomlkit.parse(text)
+        return file.read_text(encoding="utf-8")
+    except (UnicodeDecodeError, OSError) as error:
+        raise BadWorkspace(f"cannot be read: {error}", where=str(file)) from error
+
+
+def _editable(file: Path, text: str) -> tomlkit.TOMLDocument:
+    """The text as a document that keeps comments and layout. Raises BadWorkspace with line and column."""
+    import tomlkit
+    from tomlkit.exceptions import ParseError, TOMLKitError
+
+    try:
+        return tomlkit.parse(text)
     except ParseError as error:
         reason = re.sub(r" at line \d+ col \d+$", "", str(error))
         raise BadWorkspace(f"not valid TOML: {reason}", where=f"{file}:{error.line}:{error.col}") from error
     except TOMLKitError as error:
         raise BadWorkspace(f"not valid TOML: {error}", where=str(file)) from error
-    except (UnicodeDecodeError, OSError) as error:
-        raise BadWorkspace(f"cannot be read: {error}", where=str(file)) from error
 
 
 @dataclass(frozen=True)
@@ -195,7 +210,7 @@ def _source(name: str, table: Any, lines: _Lines) -> SourceConfig:
         raise BadWorkspace(f"source {name!r} must be a table", where=where, remedy=f"write [sources.{name}]")
     if "kind" not in table:
         for key in table:
-            remedy = near(key, {"kind"})
+            remedy = did_you_mean(key, {"kind"})
             if remedy:
                 raise BadWorkspace(f"unknown key {key!r}", where=lines.of("sources", name, key), remedy=remedy)
         raise BadWorkspace(f"source {name!r} has no `kind`", where=where, remedy='e.g. kind = "duckdb"')
@@ -203,7 +218,7 @@ def _source(name: str, table: Any, lines: _Lines) -> SourceConfig:
     for key, value in table.items():
         place = lines.of("sources", name, key)
         if key not in kind.keys | _COMMON_KEYS:
-            raise BadWorkspace(f"unknown key {key!r}", where=place, remedy=closest(key, kind.keys | _COMMON_KEYS))
+            raise BadWorkspace(f"unknown key {key!r}", where=place, remedy=suggestion(key, kind.keys | _COMMON_KEYS))
         if key != "limits" and not isinstance(value, str):
             raise BadWorkspace(f"`{key}` of source {name!r} must be a text", where=place)
     for key in sorted(kind.required - table.keys()):
@@ -230,7 +245,9 @@ def add_source(root: Path, name: str, kind: str, options: Mapping[str, str]) -> 
             f"source {name!r} is declared already", where=workspace.sources[name].where, remedy="remove it first"
         )
     file = root / FILE_NAME
-    document = _parse(file)[1] if file.is_file() else tomlkit.document()
+    import tomlkit
+
+    document = _editable(file, _text(file)) if file.is_file() else tomlkit.document()
     if "sources" not in document:
         document.add("sources", tomlkit.table(is_super_table=True))
     entry = tomlkit.table()
@@ -247,8 +264,10 @@ def add_source(root: Path, name: str, kind: str, options: Mapping[str, str]) -> 
 def remove_source(root: Path, name: str) -> SourceConfig:
     """Take a source out of a workspace's learngraph.toml. Raises UnknownSource, BadWorkspace."""
     config = load_workspace(root).source(name)
+    import tomlkit
+
     file = root / FILE_NAME
-    document = _parse(file)[1]
+    document = _editable(file, _text(file))
     del document["sources"][name]
     _write(file, tomlkit.dumps(document))
     return config

@@ -205,8 +205,8 @@ def _foreign_digits(source: str, covered: list[tuple[int, int]]) -> list[Violati
 def _shown_after_all(numeral: Numeral, read_numerals: ReadNumerals) -> bool:
     """Whether the reader left out, as mark-up, something that the report shows.
 
-    The reader knows Markdown by its looks; what is code, a citation or mark-up *here* is settled by the report's own parser.
-    `[[50 %]]` is no citation, `<!-- 50 % -->` is shown as it stands, the words of a picture are shown instead of it.
+    The reader knows Markdown by its looks; what is code, a citation or mark-up *here* is settled by the report's own
+    parser: `[[50 %]]` is no citation, `<!-- 50 % -->` is shown as it stands, a picture's words instead of it.
     """
     if numeral.reason not in ("code", "citation", "markup", "link"):
         return False

@@ -12,9 +12,11 @@ import bisect
 import re
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING
 
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
 
 _TICKS = re.compile(r"`+")
 _CELL_EDGE = re.compile(r"(?<!\\)\|")
@@ -43,6 +45,8 @@ def parser() -> MarkdownIt:
 
     Entities are off because `&#53;0` would otherwise show a number that no check has read.
     """
+    from markdown_it import MarkdownIt  # only a text with code needs it
+
     markdown = MarkdownIt("commonmark", {"html": False, "linkify": False, "typographer": False})
     markdown.enable(["table", "strikethrough"])
     markdown.disable(["code", "entity", "html_block", "html_inline", "autolink"])

@@ -18,14 +18,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from learngraph_kernel.errors import BadInput
 from learngraph_kernel.evidence.display import as_number
-from learngraph_kernel.evidence.document import ReportDocument, Tier
 from learngraph_kernel.evidence.openings import lineage, split_ref
 from learngraph_kernel.evidence.values import Book, MetricResult
 from learngraph_kernel.evidence.violations import Reason, Violation, nearest
+from learngraph_kernel.schemas import SchemaInvalid, check_schema
+from learngraph_kernel.schemas import violations as schema_violations
+
+if TYPE_CHECKING:
+    from learngraph_kernel.evidence.document import ReportDocument, Tier
 
 MOST_CELLS_SEARCHED = 20_000  # of small snapshots, when a number of the result is looked for
 
@@ -218,19 +222,14 @@ def _trace_ref(ref: str, name: str, result: MetricResult, book: Book, seen: set[
 def _breaches(contract: Contract, result: Any) -> Iterator[Reason]:
     if contract.output_schema is None:
         return
-    import jsonschema  # imported late: 0.2 s, and most runs have no schema
-
     try:
-        checker = jsonschema.validators.validator_for(dict(contract.output_schema))
-        checker.check_schema(dict(contract.output_schema))
-    except jsonschema.SchemaError as error:
-        raise BadContract(
-            f"output_schema is no JSON Schema: {error.message}", where="contract.output_schema"
-        ) from error
-    faults = sorted(checker(dict(contract.output_schema)).iter_errors(result), key=lambda fault: fault.json_path)
-    for fault in faults[:20]:
-        path = "result" + fault.json_path.removeprefix("$")
-        yield Reason("output_schema", f"{path}: {fault.message[:300]}", path)
+        check_schema(contract.output_schema, where="contract.output_schema")
+        found = schema_violations(result, contract.output_schema)
+    except SchemaInvalid as error:
+        raise BadContract(error.what, where="contract.output_schema", remedy=error.remedy) from error
+    for item in found:
+        path = "result" + item.path.removeprefix("$")
+        yield Reason("output_schema", f"{path}: expected {item.expected}, got {item.got}", path)
 
 
 def _uncited(contract: Contract, book: Book, result: Any) -> Iterator[Reason]:

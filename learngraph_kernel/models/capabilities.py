@@ -7,12 +7,12 @@ takes; a probe (or a person, in learngraph.toml) widens them. The persisted form
 from __future__ import annotations
 
 import dataclasses
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
 from learngraph_kernel.models.errors import ModelMisconfigured
+from learngraph_kernel.naming import suggestion
 
 ThinkingSwitch: TypeAlias = Literal["none", "switchable", "required"]
 StructuredOutput: TypeAlias = Literal["none", "json_object", "json_schema"]
@@ -76,8 +76,7 @@ class Capabilities:
 def _check(key: str, value: Any, where: str) -> None:
     fields = {field.name: field for field in dataclasses.fields(Capabilities)}
     if key not in fields:
-        close = difflib.get_close_matches(key, fields, n=1)
-        remedy = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(fields)}"
+        remedy = suggestion(key, fields, kind="capabilities")
         raise ModelMisconfigured(f"unknown capability {key!r}", where=where, remedy=remedy)
     if key in _CHOICES:
         fine = value in _CHOICES[key]

@@ -24,7 +24,6 @@ Another adapter is a package with an entry point in the group `learngraph.model`
 from __future__ import annotations
 
 import asyncio
-import difflib
 import importlib.metadata
 import json
 import os
@@ -41,6 +40,7 @@ from learngraph_kernel.models.errors import ModelMisconfigured
 from learngraph_kernel.models.messages import Defaults, Limits, Thinking
 from learngraph_kernel.models.port import ModelAdapter
 from learngraph_kernel.models.prices import Prices
+from learngraph_kernel.naming import suggestion
 
 DEFAULT = "default"
 ENTRY_POINTS = "learngraph.model"
@@ -113,8 +113,7 @@ def _parse(name: str, settings: Any, root: Path, where: str) -> ModelConfig:
         return ModelConfig(name, adapter, root, options=options, **_common(settings, where))
     for key in settings:
         if key not in _KEYS[adapter]:
-            close = difflib.get_close_matches(key, _KEYS[adapter], n=1)
-            remedy = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(sorted(_KEYS[adapter]))}"
+            remedy = suggestion(key, _KEYS[adapter], kind="keys")
             raise ModelMisconfigured(f"unknown key {key!r} for adapter {adapter}", where=where, remedy=remedy)
     return ModelConfig(
         name,
@@ -222,8 +221,7 @@ def _adapters() -> list[str]:
 def _known_adapter(adapter: str, where: str) -> None:
     known = _adapters()
     if adapter not in known:
-        close = difflib.get_close_matches(adapter, known, n=1)
-        remedy = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
+        remedy = suggestion(adapter, known, kind="adapters")
         raise ModelMisconfigured(f"unknown adapter {adapter!r}", where=where, remedy=remedy)
 
 
@@ -238,8 +236,7 @@ def choose_model(models: Mapping[str, ModelConfig], name: str = DEFAULT) -> Mode
         return models[name]
     if not models:
         raise Unavailable("no model is configured", where="learngraph.toml", remedy=_ADD_ONE)
-    close = difflib.get_close_matches(name, models, n=1)
-    remedy = f"did you mean {close[0]!r}?" if close else f"declared: {', '.join(models)}"
+    remedy = suggestion(name, models, kind="models")
     raise ModelMisconfigured(f"no model named {name!r}", where="learngraph.toml", remedy=remedy)
 
 

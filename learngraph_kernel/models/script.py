@@ -39,6 +39,7 @@ from learngraph_kernel.models.capabilities import Capabilities
 from learngraph_kernel.models.errors import ModelMisconfigured, ScriptUnmatched
 from learngraph_kernel.models.events import Finish, Usage
 from learngraph_kernel.models.messages import NormalizedRequest
+from learngraph_kernel.naming import suggestion
 
 DEFAULT_CHUNK = 24
 
@@ -334,7 +335,6 @@ def _table(value: Any, keys: set[str] | None, where: str, what: str) -> dict[str
         raise ModelMisconfigured(f"{what} is {_short(str(value))}", where=where, remedy="give a mapping")
     for key in value:
         if keys is not None and key not in keys:
-            close = difflib.get_close_matches(key, keys, n=1)
-            remedy = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(sorted(keys))}"
+            remedy = suggestion(key, keys, kind="keys")
             raise ModelMisconfigured(f"{what} has an unknown key {key!r}", where=where, remedy=remedy)
     return dict(value)

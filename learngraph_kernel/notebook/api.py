@@ -18,10 +18,13 @@ def _call(method: str, **params: Any) -> Any:
 def input(name: str) -> Any:
     """The value of a run parameter; cite it as `[[i:name]]`.
 
+    Outside a run nobody has bound parameters: there it is the notebook's own variable of that name, as the cell tagged
+    `parameters` (or papermill) has set it.
+
     Raises:
         CallRefused: the notebook declares no such parameter (the closest name is in the message).
     """
-    return decode_value(_call("input", name=name)["value"])
+    return decode_value(client.call("input", name=name, at=where_am_i(variable=name))["value"])
 
 
 def query(source: str, sql: str, **parameters: Any) -> Snapshot:

@@ -1,21 +1,21 @@
-"""The end of a run: what it may be issued as, what it leaves behind, and its seal."""
+"""The end of a run: what it may be issued as, what it leaves behind, and its seal.
+
+Documents and pages are imported by the functions that have one: a run without a report then needs neither the numeral
+reader nor the renderer.
+"""
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from learngraph_kernel.broker.state import RunState
 from learngraph_kernel.canonical import canonical_json, sha256_hex
 from learngraph_kernel.errors import LearnGraphError
-from learngraph_kernel.evidence.document import ReportDocument
-from learngraph_kernel.evidence.html.facts import RunFacts
-from learngraph_kernel.evidence.html.page import render_report
 from learngraph_kernel.evidence.issuance import Issuance, issue
 from learngraph_kernel.runs.content import content_hash, content_of_run
-from learngraph_kernel.runs.figures import figures_of
 from learngraph_kernel.runs.keys import load_or_create_signer
 from learngraph_kernel.runs.notebook_file import notebook_text
 from learngraph_kernel.runs.outcome import RunOutcome
@@ -24,6 +24,9 @@ from learngraph_kernel.runs.seal import seal_run_in_store
 from learngraph_kernel.store.clock import utcnow
 from learngraph_kernel.store.database import Store
 from learngraph_kernel.store.home import Home
+
+if TYPE_CHECKING:
+    from learngraph_kernel.evidence.document import ReportDocument
 
 NOTEBOOK_COPY = "notebook.ipynb"
 
@@ -83,6 +86,8 @@ def _contract_broken(issuance: Issuance) -> ContractBroken:
 def _last_document(state: RunState) -> ReportDocument | None:
     if not state.documents:
         return None
+    from learngraph_kernel.evidence.document import ReportDocument
+
     return ReportDocument.from_json(state.artifacts.read_json(state.documents[-1]))
 
 
@@ -153,6 +158,10 @@ def finish_run(store: Store, home: Home, run_id: str, *, actor: str) -> RunOutco
 
 
 def _page(closing: Closing, document: ReportDocument, content: str) -> str:
+    from learngraph_kernel.evidence.html.facts import RunFacts
+    from learngraph_kernel.evidence.html.page import render_report
+    from learngraph_kernel.runs.figures import figures_of
+
     state = closing.state
     return render_report(
         document,

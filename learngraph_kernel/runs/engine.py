@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from nbclient import NotebookClient
@@ -17,25 +16,12 @@ from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernel
 
 from learngraph_kernel.errors import LearnGraphError
 from learngraph_kernel.runs.kernel import KernelProcess
+from learngraph_kernel.runs.limits import MIB, CellLimits
 
-MIB = 1024 * 1024
 GRACE_SECONDS = 5.0
 """How long a kernel has to obey an interrupt before it is killed."""
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
-
-
-@dataclass(frozen=True, slots=True)
-class CellLimits:
-    """What one cell may use.
-
-    Attributes:
-        seconds: wall time; None for no limit.
-        output_bytes: text and rich output together.
-    """
-
-    seconds: float | None = 3600.0
-    output_bytes: int = 32 * MIB
 
 
 class CellFailed(LearnGraphError):
@@ -87,6 +73,7 @@ class Executor(NotebookClient):
             nb, km=kernel.manager, timeout=None, record_timing=False, coalesce_streams=True, allow_errors=False
         )
         self.kc = kernel.client
+        self._info = kernel.info
         self._limits = limits
         self._observer = observer
         self._printed = 0
@@ -101,7 +88,8 @@ class Executor(NotebookClient):
             CellFailed, CellTimedOut, OutputLimitExceeded, KernelDied: naming the cell; later cells did not run.
         """
         self.reset_execution_trackers()
-        await self._language_info()
+        if "language_info" in self._info:
+            self.nb.metadata["language_info"] = self._info["language_info"]
         code = [(n, cell) for n, cell in enumerate(self.nb.cells) if cell.cell_type == "code" and cell.source.strip()]
         for index, cell in code:
             started = time.monotonic()
@@ -113,12 +101,6 @@ class Executor(NotebookClient):
                 self._observer.cell_failed(cell, index, error)
                 raise
         self.set_widgets_metadata()
-
-    async def _language_info(self) -> None:
-        assert self.kc is not None
-        reply = await self.async_wait_for_reply(self.kc.kernel_info())
-        if reply is not None and "language_info" in reply["content"]:
-            self.nb.metadata["language_info"] = reply["content"]["language_info"]
 
     async def _run_cell(self, cell: Any, index: int) -> None:
         self._printed, self._flooded, self._timed_out = 0, False, False

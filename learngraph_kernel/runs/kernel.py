@@ -13,16 +13,22 @@ import signal
 import tempfile
 import time
 from pathlib import Path
+from queue import Empty
 from types import TracebackType
 from typing import Any
 
 from jupyter_client.kernelspec import KernelSpecManager, NoSuchKernel
 from jupyter_client.manager import AsyncKernelManager
+from jupyter_core.paths import jupyter_path
 
 from learngraph_kernel.errors import BadInput, Unavailable
 
 READY_SECONDS = 60.0
 POLL_SECONDS = 0.005
+ANSWER_SECONDS = 1.0
+"""How long one question whether the kernel is there may go unanswered before it is asked again."""
+LEAVE_SECONDS = 2.0
+"""How long a dismissed kernel has to run its exit handlers and flush its files before it is killed."""
 
 
 class NoKernel(BadInput):
@@ -41,6 +47,7 @@ class KernelProcess:
     Attributes:
         folder: private folder (0700) with the kernel's sockets; the broker's socket belongs there as well.
         manager, client: as nbclient wants them; the client is there after `connect`.
+        info: content of the kernel's `kernel_info_reply`, after `connect`.
     """
 
     def __init__(self, name: str, *, cwd: Path) -> None:
@@ -53,8 +60,11 @@ class KernelProcess:
             transport="ipc",
             ip=str(self.folder / "k"),
             connection_file=str(self.folder / "kernel.json"),
+            kernel_spec_manager=KernelSpecManager(kernel_dirs=_kernel_dirs()),
         )
         self.client: Any = None
+        self.info: dict[str, Any] = {}
+        self._leaves_by: float | None = None
 
     def add_environment(self, variables: dict[str, str]) -> None:
         """Adds variables to what the kernel inherits; only before `start`."""
@@ -74,7 +84,7 @@ class KernelProcess:
                 extra_arguments=["--HistoryManager.hist_file=:memory:"] if self._is_ipython() else [],
             )
         except NoSuchKernel as error:
-            installed = ", ".join(sorted(KernelSpecManager().find_kernel_specs())) or "none"
+            installed = ", ".join(sorted(self.manager.kernel_spec_manager.find_kernel_specs())) or "none"
             raise NoKernel(
                 f"there is no kernel named {self.name!r} (installed: {installed})",
                 remedy="choose one with --kernel, or install it with `python -m ipykernel install --user`",
@@ -97,10 +107,20 @@ class KernelProcess:
         self.client = self.manager.client()
         self.client.start_channels()
         self.client.allow_stdin = False  # starting the channels switches it on
-        try:
-            await self.client.wait_for_ready(timeout=READY_SECONDS)
-        except RuntimeError as error:
-            raise self._not_started(str(error)) from error
+        while not await self._answers():
+            await self._still_starting(deadline)
+
+    async def _answers(self) -> bool:
+        """Asks once; True when both the answer and the end of its work have arrived, so that no output can be missed.
+
+        jupyter_client's `wait_for_ready` listens for 0.2 s of silence instead, which every run would pay.
+        """
+        request = self.client.kernel_info()
+        reply = await _message(self.client.shell_channel, request, "kernel_info_reply")
+        if reply is None or await _message(self.client.iopub_channel, request, "status", "idle") is None:
+            return False
+        self.info = reply["content"]
+        return True
 
     async def _still_starting(self, deadline: float) -> None:
         if not await self.manager.is_alive():
@@ -113,17 +133,36 @@ class KernelProcess:
             f"the kernel {self.name!r} did not start: {reason}", remedy="run `learngraph doctor --deep` to try it alone"
         )
 
+    def dismiss(self) -> None:
+        """Asks the kernel to leave, without waiting: it runs its exit handlers and flushes what cells left open.
+
+        The caller goes on with other work meanwhile; `stop` waits for what is left of the kernel's time.
+        """
+        self.client.shutdown()
+        self._leaves_by = time.monotonic() + LEAVE_SECONDS
+
     async def stop(self) -> None:
-        """Kills the kernel with all its descendants in its process group, and removes the sockets."""
+        """Ends the kernel with all its descendants in its process group, and removes the sockets.
+
+        A kernel that was not dismissed is killed at once.
+        """
         provisioner = self.manager.provisioner
         group = None if provisioner is None else provisioner.pgid
+        if self._leaves_by is not None:
+            await self._gone(self._leaves_by)
         if self.client is not None:
             self.client.stop_channels()
+        if group is not None and group != os.getpgrp():
+            # Before jupyter_client does it, which looks only every 0.1 s whether the kernel has gone.
+            _kill_group(group)
+            await self._gone(time.monotonic() + LEAVE_SECONDS)
         if self.manager.has_kernel:
             await self.manager.shutdown_kernel(now=True)
-        if group is not None and group != os.getpgrp():
-            _kill_group(group)
         shutil.rmtree(self.folder, ignore_errors=True)
+
+    async def _gone(self, deadline: float) -> None:
+        while time.monotonic() < deadline and await self.manager.is_alive():
+            await asyncio.sleep(POLL_SECONDS)
 
     async def __aenter__(self) -> KernelProcess:
         return self
@@ -132,6 +171,26 @@ class KernelProcess:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.stop()
+
+
+def _kernel_dirs() -> list[str]:
+    """Where kernelspecs lie: jupyter_client's own list, without importing IPython to learn the last one."""
+    ipython = Path(os.environ.get("IPYTHONDIR") or "~/.ipython").expanduser()
+    return [*jupyter_path("kernels"), str(ipython / "kernels")]
+
+
+async def _message(channel: Any, request: str, kind: str, state: str | None = None) -> dict[str, Any] | None:
+    """The message of that kind (and execution state) that answers a request; None when it does not come in time."""
+    deadline = time.monotonic() + ANSWER_SECONDS
+    while (left := deadline - time.monotonic()) > 0:
+        try:
+            message: dict[str, Any] = await channel.get_msg(timeout=left)
+        except Empty:
+            return None
+        answers = message["parent_header"].get("msg_id") == request and message["msg_type"] == kind
+        if answers and (state is None or message["content"].get("execution_state") == state):
+            return message
+    return None
 
 
 def _kill_group(group: int) -> None:

@@ -13,13 +13,15 @@ import signal
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from learngraph_kernel.broker.protocol import BROKER_VARIABLE, TICKET_VARIABLE
-from learngraph_kernel.runs.engine import CellObserver
 from learngraph_kernel.runs.kernel import KernelProcess
 from learngraph_kernel.runs.outcome import RunOutcome
 from learngraph_kernel.runs.plan import RunPlan
+
+if TYPE_CHECKING:
+    from learngraph_kernel.runs.engine import CellObserver
 
 
 def current_actor() -> str:

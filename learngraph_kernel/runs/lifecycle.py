@@ -8,6 +8,7 @@ killed anywhere in between leaves a run that `resume` can go on with.
 from __future__ import annotations
 
 import asyncio
+import functools
 import platform
 import time
 from collections.abc import Callable
@@ -15,12 +16,14 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from learngraph_kernel.broker.methods import load_all
 from learngraph_kernel.broker.recording import Recording
 from learngraph_kernel.broker.server import BrokerServer
 from learngraph_kernel.broker.session import RunSession
 from learngraph_kernel.broker.state import RunState
 from learngraph_kernel.broker.ticket import Ticket
 from learngraph_kernel.canonical import encode_value
+from learngraph_kernel.data.source import BUILT_IN_KINDS
 from learngraph_kernel.errors import BadInput, LearnGraphError
 from learngraph_kernel.runs.closing import Closing, close_run
 from learngraph_kernel.runs.engine import CellObserver, Executor
@@ -110,10 +113,12 @@ class Lifecycle:
     async def _execute(self, session: RunSession) -> LearnGraphError | None:
         """Runs the cells; None when all of them ended well, else what stopped them."""
         recorder = CellRecorder(self._store, session, self._progress, actor=self._actor)
+        warming = asyncio.ensure_future(asyncio.to_thread(warm_up, self._plan))
         try:
             async with BrokerServer(session, self._kernel.folder / "broker"):
                 await self._kernel.connect()
                 await Executor(self._plan.nb, self._kernel, self._plan.limits, recorder).run()
+                self._kernel.dismiss()
             return None
         except LearnGraphError as error:
             # The kernel only saw that a call failed; a divergence says more than the exception it became there.
@@ -122,6 +127,7 @@ class Lifecycle:
             return Cancelled("the run was interrupted", remedy=f"learngraph resume {session.state.run_id}")
         finally:
             session.close()
+            await warming
             recorder.flush()
 
 
@@ -140,6 +146,18 @@ def take_over(store: Store, run_id: str, actor: str) -> Recording:
         work.append(run_id, "run.resumed", {"from_seq": record.events})
         work.audit("run.resumed", run_id)
     return Recording.from_events(store.ledger.events(run_id), store.artifacts)
+
+
+def warm_up(plan: RunPlan) -> None:
+    """Imports what the notebook's calls will need, while its kernel boots and its first cells import their own.
+
+    Only a head start: a call that comes earlier, or from a notebook that reaches `lg` in another way, imports it then.
+    """
+    if not any("learngraph_kernel" in cell.source for cell in plan.nb.cells if cell.cell_type == "code"):
+        return
+    load_all()
+    for kind in {config.kind for config in plan.workspace.sources.values()} & BUILT_IN_KINDS.keys():
+        BUILT_IN_KINDS[kind].load()
 
 
 def begin_run(store: Store, plan: RunPlan, actor: str, run_id: str | None = None) -> str:
@@ -217,6 +235,7 @@ def check_resumable(record: RunRecord) -> None:
 
 
 def _model_opener(plan: RunPlan) -> Callable[[], Any]:
+    @functools.cache  # one adapter a run: a script counts what it has played
     def opener() -> Any:
         from learngraph_kernel.models.config import choose_model, open_model, parse_models
 

@@ -14,9 +14,9 @@ from papermill.engines import Engine
 
 from learngraph_kernel.errors import LearnGraphError
 from learngraph_kernel.runs.declaration import read_declaration
-from learngraph_kernel.runs.engine import CellLimits
 from learngraph_kernel.runs.injection import with_cell_ids
 from learngraph_kernel.runs.launch import run_plan
+from learngraph_kernel.runs.limits import CellLimits
 from learngraph_kernel.runs.parameters import bind, spec_of
 from learngraph_kernel.runs.plan import RunPlan
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from learngraph_kernel.data.workspace import Workspace, find_workspace
 from learngraph_kernel.runs.declaration import Declaration, read_declaration
-from learngraph_kernel.runs.engine import CellLimits
 from learngraph_kernel.runs.injection import inject
+from learngraph_kernel.runs.limits import CellLimits
 from learngraph_kernel.runs.notebook_file import load_notebook
 from learngraph_kernel.runs.parameters import bind, spec_of
 

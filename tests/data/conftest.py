@@ -64,13 +64,15 @@ def artifacts(home: Path) -> ArtifactStore:
     return ArtifactStore(home / "artifacts")
 
 
-@pytest.fixture
-def shop(shop_file: Path, home: Path) -> Iterator[DuckDBSource]:
+@pytest.fixture(scope="session")
+def shop(shop_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[DuckDBSource]:
+    home = tmp_path_factory.mktemp("home")
     source = DuckDBKind().open(SourceConfig("shop", "duckdb", {"path": str(shop_file)}), shop_file.parent, home)
     yield source
     source.close()
 
 
-@pytest.fixture
-def lite(shop_sqlite: Path, home: Path) -> SQLiteSource:
-    return SQLiteKind().open(SourceConfig("lite", "sqlite", {"path": str(shop_sqlite)}), shop_sqlite.parent, home)
+@pytest.fixture(scope="session")
+def lite(shop_sqlite: Path) -> SQLiteSource:
+    folder = shop_sqlite.parent
+    return SQLiteKind().open(SourceConfig("lite", "sqlite", {"path": str(shop_sqlite)}), folder, folder)

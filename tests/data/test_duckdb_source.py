@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -171,6 +173,42 @@ def test_opening_leaves_the_file_untouched(shop_file: Path, home: Path) -> None:
     run(source, "select * from orders order by amount")
     source.close()
     assert (shop_file.read_bytes(), sorted(shop_file.parent.iterdir())) == before
+
+
+def test_a_file_can_be_open_twice_in_one_process_and_beside_the_users_own_connection(
+    shop_file: Path, shop: DuckDBSource, tmp_path: Path
+) -> None:
+    second = open_file(shop_file, tmp_path)
+    with duckdb.connect(str(shop_file), read_only=True) as own:
+        for source in (shop, second):
+            assert run(source, "select count(*) as n from orders").to_pylist() == [{"n": 60}]
+        assert own.execute("select count(*) from orders").fetchall() == [(60,)]
+    second.close()
+
+
+@pytest.mark.parametrize("stem", ["memory", "temp", 'it\'s "odd"', "select"])
+def test_any_file_name_will_do(stem: str, tmp_path: Path, home: Path) -> None:
+    path = tmp_path / f"{stem}.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("create table t as select 7 as a")
+    source = open_file(path, home)
+    assert run(source, "select a from main.t").to_pylist() == [{"a": 7}]
+    assert [table.name for table in source.tables()] == ["t"]
+    source.close()
+
+
+def test_a_file_another_process_is_writing_is_named_with_a_remedy(tmp_path: Path, home: Path) -> None:
+    path = tmp_path / "busy.duckdb"
+    script = "import duckdb, sys; c = duckdb.connect(sys.argv[1]); print('open', flush=True); sys.stdin.read()"
+    with subprocess.Popen(
+        [sys.executable, "-c", script, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as writer:
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == "open\n"
+        with pytest.raises(SourceUnusable) as error:
+            open_file(path, home)
+        writer.communicate("")
+    assert error.value.remedy == "it is open for writing elsewhere: close it there, or use a copy"
 
 
 def test_a_replaced_file_makes_the_source_stale(tmp_path: Path, home: Path) -> None:

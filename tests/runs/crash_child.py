@@ -80,7 +80,9 @@ def count_what_happens(write: Any) -> None:
     """Every method says when it really does something; a replayed answer never comes here."""
     for method in METHODS.values():
 
-        def counted(state: Any, ticket: Any, arguments: Any, *, method: Any = method, perform: Any = method.perform) -> Any:
+        def counted(
+            state: Any, ticket: Any, arguments: Any, *, method: Any = method, perform: Any = method.perform
+        ) -> Any:
             write(f"did {name_of(method.name, arguments)}")
             return perform(state, ticket, arguments)
 

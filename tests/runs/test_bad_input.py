@@ -41,7 +41,8 @@ def test_a_missing_notebook_and_a_folder_are_refused(learngraph: Command, worksp
 def test_an_older_notebook_format_runs(learngraph: Command, workspace: Path) -> None:
     path = workspace / "old.ipynb"
     path.write_text(
-        '{"metadata": {"kernelspec": {"name": "python3"}}, "nbformat": 3, "nbformat_minor": 0, "worksheets": [{"cells": '
+        '{"metadata": {"kernelspec": {"name": "python3"}}, "nbformat": 3, "nbformat_minor": 0, '
+        '"worksheets": [{"cells": '
         '[{"cell_type": "code", "input": "print(6 * 7)", "language": "python", "outputs": [], "metadata": {}}]}]}'
     )
     said = learngraph("run", path, "--json")

@@ -71,4 +71,4 @@ def _recorded(result: MetricResult, library: CardLibrary) -> dict[str, Any]:
 
 def _bundle(results: list[MetricResult], state: RunState) -> dict[str, Any]:
     openings = {item.name: metric_opening(item, state.book, state.language) for item in results}
-    return mimebundle_for_metrics(results, openings, language=state.language)
+    return mimebundle_for_metrics(results, openings, language=state.language, run=state.run_id)

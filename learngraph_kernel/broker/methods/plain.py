@@ -13,6 +13,7 @@ from learngraph_kernel.broker.state import RunState
 from learngraph_kernel.broker.ticket import Ticket
 from learngraph_kernel.canonical import JSON_SAFE_INTEGER, decode_value, encode_value
 from learngraph_kernel.naming import suggestion
+from learngraph_kernel.schemas import check_schema, violations
 
 COMPONENT_ID = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{1,119}$")
 MAX_CARD_BYTES = 64 * 1024
@@ -39,18 +40,13 @@ class ValidateCall(Method):
     name = "validate"
 
     def perform(self, state: RunState, ticket: Ticket, arguments: dict[str, Any]) -> Any:
-        import jsonschema
-
         schema = arguments.get("schema")
-        if not isinstance(schema, dict | bool):
+        if not isinstance(schema, dict):
             raise BadCall("the schema must be an object")
-        try:
-            jsonschema.Draft202012Validator.check_schema(schema)
-        except jsonschema.SchemaError as error:
-            raise BadCall(f"the schema itself is not valid: {error.message}", where=error.json_path) from error
-        found = jsonschema.Draft202012Validator(schema).iter_errors(arguments.get("value"))
-        errors = sorted({(error.json_path, error.message) for error in found})
-        return {"valid": not errors, "errors": [{"path": path, "message": message} for path, message in errors]}
+        check_schema(schema, where="lg.validate")
+        found = violations(arguments.get("value"), schema)
+        errors = [{"path": item.path, "message": f"expected {item.expected}, got {item.got}"} for item in found]
+        return {"valid": not errors, "errors": errors}
 
 
 class LogCall(Method):

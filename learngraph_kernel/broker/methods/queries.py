@@ -51,7 +51,7 @@ class QueryCall(Method):
         return {
             "snapshot": result["snapshot"],
             "path": str(state.artifacts.path(info.artifact)),
-            "bundle": mimebundle_for_snapshot(info, rows, language=state.language),
+            "bundle": mimebundle_for_snapshot(info, rows, language=state.language, run=state.run_id),
         }
 
     def artifacts(self, result: Any) -> list[str]:

@@ -58,7 +58,7 @@ class ReportCall(Method):
         return {
             "document": result["document"],
             "violations": document.as_json()["violations"],
-            "bundle": mimebundle_for_report(document),
+            "bundle": mimebundle_for_report(document, run=state.run_id),
         }
 
     def artifacts(self, result: Any) -> list[str]:

@@ -2,8 +2,8 @@
 
 The way of a number: `numerals` reads it → `sentences` finds which labels the text attaches to it → `claims` says what
 it would have to match → `matching` looks for a cell that holds it → `derive` tries what the sentence licenses →
-`chance` decides whether a match can mean anything. `tables`, `cells`, `units` and `labels` read the tables.
-Everything here is pure; `files` alone opens files, and only those it is handed. Start reading at `auditor`.
+`chance` decides whether a match can mean anything. `tables`, `layout`, `cells`, `units`, `labels` and `words` read the
+tables. Everything here is pure; `files` alone opens files, and only those it is handed. Start reading at `auditor`.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ def audit_text(text: str, tables: dict[str, list[list[str]]]) -> list[dict[str, 
 
     and `candidates`: `ref` (`table!R3C2`, rows and columns from 1 as given; several, comma separated, for a
     derivation), `value` in base units, `how` (`identity`, `difference`, `ratio`, `percent_change`, `share`, `sum`,
-    `mean`). A derivation adds `expected_chance_matches`; a candidate that does not count adds `rejected`: `label`
-    (the text speaks of another cell), `small_integer`, `loose` (a wide hedge without a label) or `chance`.
+    `mean`, `count`). A derivation adds `expected_chance_matches`. A candidate that does not count adds `rejected`:
+    `label` (the text speaks of another cell), `small_integer` (in any table; needs a label or unit), `level` (a change
+    was said, the cell holds none), `loose` (a wide hedge or range that nothing pins down) or `chance`.
     """
     from learngraph_kernel.evidence.numerals import read_numerals
 

@@ -17,8 +17,9 @@ from learngraph_kernel.evidence.audit import cues
 from learngraph_kernel.evidence.audit.chance import MAX_EXPECTED, expected_matches
 from learngraph_kernel.evidence.audit.claims import Claim, compatible, make_claim, thing
 from learngraph_kernel.evidence.audit.counts import find_counts
-from learngraph_kernel.evidence.audit.derive import Context, Derived, Deriver, How, Request
+from learngraph_kernel.evidence.audit.derive import Derived, Deriver, How, Request
 from learngraph_kernel.evidence.audit.labels import LabelIndex
+from learngraph_kernel.evidence.audit.lines import Context
 from learngraph_kernel.evidence.audit.matching import Identity, Named, ValueIndex, find_identities
 from learngraph_kernel.evidence.audit.sentences import (
     Attribution,
@@ -52,6 +53,7 @@ def audit_numerals(
     for sentence in read_sentences(text, numerals, auditor.labels):
         for numeral in sentence.numerals:
             findings[numeral.start] = auditor.check(numeral, sentence)
+        auditor.topic = _union(sentence, lambda _: True)
     return [findings.get(numeral.start) or _finding(numeral, "not_a_conclusion", []) for numeral in numerals]
 
 
@@ -82,6 +84,8 @@ class _Auditor:
         self.labels = LabelIndex(facts.axes)
         self.values = ValueIndex(facts)
         self.deriver = Deriver(facts, _factor)
+        self.topic: Context = {}
+        """What the sentence before named: where this one names nothing, a derivation is first looked for there."""
 
     def check(self, numeral: Numeral, sentence: Sentence) -> dict[str, Any]:
         claim = make_claim(numeral, sentence)
@@ -114,7 +118,7 @@ class _Auditor:
     def _derive(self, claim: Claim, sentence: Sentence, named: Named) -> tuple[list[dict[str, Any]], bool]:
         clause = next(each for each in sentence.clauses if each.start <= claim.numeral.start < each.end)
         operations = _licensed(claim, sentence)
-        if not operations or (claim.loose and claim.low == claim.high):
+        if not operations or claim.numeral.kind == "range":
             return [], False
         intervals = _intervals(claim, sentence, clause, self._base(sentence) is not None)
         expected = 0.0
@@ -149,7 +153,7 @@ class _Auditor:
         after = [
             (self.facts.axes[axis].measure, mention.start, mention.label.id)
             for axis, mentions in sentence.named.items()
-            if len(mentions) > 1
+            if axis != self.facts.table_axis.id and len({mention.label.id for mention in mentions}) > 1
             for mention in mentions
             if mention.start >= sentence.start + marker.start()
         ]
@@ -167,14 +171,24 @@ class _Auditor:
         single = stated | {axis: own[axis] for axis in own if len(own[axis]) == 1 and not named[axis].later}
         start = claim.numeral.start
         so_far = _union(sentence, lambda mention_start: mention_start < max(start, clause.start))
+        so_far = {axis: so_far.get(axis, frozenset()) | own.get(axis, frozenset()) for axis in {*so_far, *own}}
         whole = _union(sentence, lambda _: True)
         together = cues.BACK_REFERENCE.search(
             sentence.text[clause.start - sentence.start : clause.end - sentence.start]
         )
-        candidates: list[tuple[frozenset[How], Context]] = [(everything - groups, own), (groups, single), (groups, stated)]
+        topic = {axis: labels for axis, labels in self.topic.items() if axis not in sentence.named}
+        pairs = everything - groups
+        base = self._base(sentence)
+        compared = {} if base is None else {self.facts.labels[base].axis: whole[self.facts.labels[base].axis]}
+        candidates: list[tuple[frozenset[How], Context]] = [
+            (pairs, {**topic, **own, **compared}),
+            (pairs, own),
+            (groups, single),
+            (groups, stated),
+        ]
         if together is not None:
             candidates.append((groups, {**whole, **so_far}))
-        candidates += [(everything - groups, so_far), (everything - groups, whole)]
+        candidates += [(pairs, so_far), (pairs, whole)]
         done: set[tuple[frozenset[How], frozenset[tuple[int, frozenset[int]]]]] = set()
         for allowed, context in candidates:
             key = (allowed, frozenset(context.items()))
@@ -272,7 +286,7 @@ def _identity(found: Identity) -> dict[str, Any]:
 
 def _derivation(found: Derived, expected: float) -> dict[str, Any]:
     return {
-        "ref": _refs(found.facts),
+        "ref": _refs((*found.facts, *found.whole)),
         "value": json_number(found.value),
         "how": found.how,
         "expected_chance_matches": round(expected, 6),

@@ -6,7 +6,7 @@ the sign, whether the number is a level ("fell to 5,200") or a change ("fell by 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Literal
 
@@ -48,13 +48,16 @@ class Claim:
 
 def make_claim(numeral: Numeral, sentence: Sentence) -> Claim | None:
     """The claim a conclusion makes in its sentence; None when the numeral has no value."""
+    here = numeral.start - sentence.start
+    before = sentence.text[max(0, here - 80) : here]
+    if cues.MADE_UP_BEFORE.search(before):
+        numeral = replace(numeral, direction=None)
     if numeral.value is None:
         return None
     low = numeral.value if numeral.low is None else numeral.low
     high = numeral.value if numeral.high is None else numeral.high
     loose = numeral.kind == "range" or numeral.hedge is not None
     exact = not loose and numeral.value == numeral.value.to_integral_value() and high - low in (0, 1)
-    before = sentence.text[: numeral.start - sentence.start]
     level = cues.LEVEL_BEFORE.search(before) is not None and cues.BY_BEFORE.search(before) is None
     sign: Sign = None if numeral.signed or level else numeral.direction
     if sign is None and not numeral.signed and cues.LOSS_BEFORE.search(before):
@@ -63,6 +66,19 @@ def make_claim(numeral: Numeral, sentence: Sentence) -> Claim | None:
     if exact:
         low = high = numeral.value
     return Claim(numeral, canonical(numeral.unit), low, high, sign, level, exact, width, loose)
+
+
+def ends(claim: Claim) -> tuple[Claim, Claim]:
+    """A range as two claims, one for each end, each with the rounding its digits show."""
+    return _end(claim, claim.low), _end(claim, claim.high)
+
+
+def _end(claim: Claim, value: Decimal) -> Claim:
+    exponent = value.as_tuple().exponent
+    half = HALF * Decimal(10) ** min(int(exponent), 0)
+    whole = value == value.to_integral_value()
+    low, high = (value, value) if whole else (value - half, value + half)
+    return replace(claim, low=low, high=high, integer=whole, width=2 * half, loose=False)
 
 
 def unit_factors(unit: str | None) -> list[tuple[str | None, Decimal]] | None:
@@ -104,16 +120,18 @@ def thing(unit: str | None) -> bool:
     return unit is not None and unit not in MONEY and unit not in MEASURES and unit not in PROPORTIONS
 
 
-def matches(claim: Claim, value: Decimal, factor: Decimal, *, falls: bool) -> bool:
+def matches(claim: Claim, value: Decimal, factor: Decimal, *, falls: bool, outflow: bool = False) -> bool:
     """Whether a cell's value is what the claim says.
 
     Takes the cell's value, the factor from `compatible`, and whether the cell's label names a fall (then a positive
-    cell is a fall). A wrong sign never matches.
+    cell is a fall) or an outflow (then the cell's minus may be left out). A wrong sign never matches.
     """
     if claim.sign in ("down", "loss"):
         return _within(claim, -value, factor) or (falls and _within(claim, value, factor))
     if claim.sign == "up" and falls:
         return False
+    if outflow and value < 0 and claim.sign is None and not claim.numeral.signed:
+        value = -value
     return _within(claim, value, factor)
 
 

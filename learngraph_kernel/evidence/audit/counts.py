@@ -1,7 +1,7 @@
 """Counting the members of a table: "three airports" rests on the table's three airports.
 
-Only a whole number that is said of the very thing an axis lists counts: the heading of a label column (airport, 城市), or
-the length of the periods that an axis runs over (three years).
+Only a whole number that is said of the very thing an axis lists counts: the heading of a label column (airport, 城市),
+or the length of the periods that an axis runs over (three years).
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from learngraph_kernel.evidence.audit.claims import Claim
-from learngraph_kernel.evidence.audit.labels import Axis, words
+from learngraph_kernel.evidence.audit.labels import Axis
 from learngraph_kernel.evidence.audit.tables import Facts
+from learngraph_kernel.evidence.audit.words import words
 
 _PERIODS = {"y": "year", "w": "week", "m": "month", "q": "quarter", "d": "day"}
 

@@ -15,11 +15,13 @@ CHANGE = re.compile(
     r"|improv\w+|reduc\w+|cut|"
     r"contract(?:ed|s|ion)|plung\w+|widen\w*|narrow\w*|doubl\w+|tripl\w+|halv\w+|yoy|qoq|mom|wow"
     r"|year[- ]on[- ]year|week[- ]on[- ]week|"
-    r"month[- ]on[- ]month|add(?:ed|s|ing)|shed)\b|增|涨|升|降|减|跌|下滑|回落|变化|变动|扩大|收窄|提高|改善|同比|环比|翻",
+    r"month[- ]on[- ]month|add(?:ed|s|ing)|shed)\b"
+    r"|增|涨|升|降|减|跌|下滑|回落|变化|变动|扩大|收窄|提高|改善|同比|环比|翻",
     re.I,
 )
 COMPARISON = re.compile(
-    r"\b(?:more|less|fewer|higher|lower|greater|larger|smaller|longer|shorter|above|below|ahead|behind|than"
+    r"\b(?:outsold|outpac\w+|outperform\w*|surpass\w*|trail\w*|more|less|fewer|higher|lower|greater|larger"
+    r"|smaller|longer|shorter|above|below|ahead|behind|than"
     r"|differ\w*|gap|margin|exceed\w*|"
     r"compared|versus|vs|spread|lead|faster|slower|better|worse)\b|比|相差|差距|差额|差|高出|高于|低于|多|少|超过|超出|领先|落后|快|慢|高|低",
     re.I,
@@ -27,7 +29,7 @@ COMPARISON = re.compile(
 SHARE = re.compile(
     r"\b(?:of|share|shares|account\w*|proportion|portion|percentage|represent\w*|rate|made up|makes? up"
     r"|making up|contribut\w+|"
-    r"compris\w+|constitut\w+|fraction)\b|占|比重|份额|比例|占比|其中|率|贡献",
+    r"margin|compris\w+|constitut\w+|fraction)\b|占|比重|份额|比例|占比|其中|率|贡献",
     re.I,
 )
 TOTAL = re.compile(
@@ -46,14 +48,17 @@ RATIO = re.compile(
 )
 
 MORE = re.compile(
-    r"\b(?:more|higher|greater|larger|longer|above|ahead|exceed\w*|faster|lead\w*|outpac\w+|over)\b|多|高出|高于|超过|超出|领先|高",
+    r"\b(?:more|higher|greater|larger|longer|above|ahead|exceed\w*|faster|lead\w*|outsold|outpac\w+"
+    r"|outperform\w*|surpass\w*|over)\b|多|高出|高于|超过|超出|领先|高",
     re.I,
 )
 LESS = re.compile(r"\b(?:less|fewer|lower|smaller|shorter|below|behind|slower|short of)\b|少|低于|落后|低|不及", re.I)
 BASE = re.compile(
-    r"\b(?:than|compared (?:with|to)|versus|vs\.?|against|relative to|above|below|exceed\w*|ahead of|behind"
+    r"(?:%|\bpercent|\bper cent) of (?=(?:the |that )?(?-i:[A-Z]))|\b(?:than|compared (?:with|to)|versus|vs\.?"
+    r"|against|relative to|above|below|exceed\w*|outsold|outpac\w+"
+    r"|outperform\w*|surpass\w*|trail\w*|ahead of|behind"
     r"|that of|as (?:many|much|large|high|long|big|great)\b.*?\bas|times)\b"
-    r"|(?<![占同环对相之])比(?![例重率较值])|较|相比|高于|低于|超过|是",
+    r"|(?<![占同环对相之])比(?![例重率较值])|较|相比|高于|低于|超过|(?:是|为)(?=[^，。,；]{1,12}的)",
     re.I,
 )
 LEVEL_BEFORE = re.compile(
@@ -65,6 +70,9 @@ BY_BEFORE = re.compile(
     r"\b(?:by|(?:drop|fall|decline|decrease|increase|rise|growth|gain|loss|reduction|change"
     r"|jump) of)\s*(?:about|around|roughly|nearly|almost|some)?\s*$",
     re.I,
+)
+MADE_UP_BEFORE = re.compile(
+    r"\b(?:made|makes?|making) up\s+(?:about|around|roughly|nearly|almost|over|some)?\s*$", re.I
 )
 LOSS_BEFORE = re.compile(
     r"(?:\b(?:net |operating )?(?:loss(?:es)?|deficit|shortfall) (?:of|was|were|at|reached|totall?ed)|亏损(?:额|为"

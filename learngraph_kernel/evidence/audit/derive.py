@@ -8,12 +8,13 @@ Every value tried goes into one *pool*; the pool decides whether a match means a
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, pairwise
 from typing import Literal, TypeAlias
 
 from learngraph_kernel.evidence.audit.labels import Axis
+from learngraph_kernel.evidence.audit.lines import Context, Line, Lines, cells_of
 from learngraph_kernel.evidence.audit.tables import Fact, Facts, Table
 from learngraph_kernel.evidence.audit.units import FRACTION
 
@@ -23,19 +24,25 @@ MAX_UNNAMED = 50
 """Partners that the text does not name are tried only among so many."""
 
 How: TypeAlias = Literal["difference", "ratio", "percent_change", "share", "sum", "mean"]
-Context: TypeAlias = Mapping[int, frozenset[int]]
-"""By axis id: the labels to keep to."""
 Pair: TypeAlias = tuple[Fact, Fact]
 """(base, other): the second is said of the first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """One derived value with the cells it rests on, in the order of the formula (base first)."""
+    """One derived value with the cells it rests on.
+
+    Attributes:
+        value: in the claim's unit.
+        how: the operation.
+        facts: its cells, base first; for a share, the part.
+        whole: for a share, the cells of the whole.
+    """
 
     value: float
     how: How
     facts: tuple[Fact, ...]
+    whole: tuple[Fact, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +86,10 @@ class Deriver:
     """Builds pools of derived values, remembering those that several numbers ask for."""
 
     def __init__(self, facts: Facts, factor: Callable[[str | None, str | None, How], float | None]) -> None:
-        """Takes the facts and a function (claim unit, cell unit, operation) → factor on the result, or None to forbid."""
+        """Takes the facts and a function: claim unit, cell unit, operation → factor on the result (None forbids)."""
         self._facts = facts
         self._factor = factor
-        self._lines: dict[tuple[int, int], dict[tuple[int, ...], list[Fact]]] = {}
-        self._totals: dict[tuple[int, int], dict[tuple[int, ...], Fact]] = {}
+        self._lines = Lines(facts)
         self._pools: dict[object, Pool | None] = {}
 
     def pool(self, request: Request, context: Context) -> Pool | None:
@@ -163,64 +169,23 @@ class Deriver:
                 continue
             if request.change and has_time and not axis.ordered and request.base is None:
                 continue
-            for line in self._lines_of(table, place, context):
-                for first, second in _chosen_pairs(line, place, axis, named):
+            for line in self._lines.along(table, place, context):
+                for first, second in _chosen_pairs(line, axis, named):
                     if first.unit == second.unit:
                         yield from _oriented(first, second, place, axis, request)
-
-    def _lines_of(self, table: Table, place: int, context: Context) -> Iterator[list[Fact]]:
-        """The lines of cells along one axis that agree with the context on all the others."""
-        lines = self._lines_along(table, place)
-        sets = []
-        own: set[int] | None = None
-        for position, axis in enumerate(table.axes):
-            labels = context.get(axis.id)
-            if labels:
-                members = set().union(*(table.by_label.get(label, set()) for label in labels))
-                if position == place:
-                    own = members
-                else:
-                    sets.append(members)
-        if not sets and own is None:
-            yield from lines.values()
-            return
-        cells = set.intersection(*sets) if sets else own or set()
-        keys = dict.fromkeys(_line_key(self._facts.facts[cell], table, place) for cell in sorted(cells))
-        for key in keys:
-            yield lines[key]
-
-    def _lines_along(self, table: Table, place: int) -> dict[tuple[int, ...], list[Fact]]:
-        key = (table.index, place)
-        if key not in self._lines:
-            lines: dict[tuple[int, ...], list[Fact]] = defaultdict(list)
-            totals: dict[tuple[int, ...], Fact] = {}
-            rank = table.axes[place].rank
-            for fact in table.facts:
-                shared = _line_key(fact, table, place)
-                line = lines[shared]
-                if fact.labels[place] in rank:
-                    line.append(fact)
-                elif fact.labels[place] >= 0:
-                    totals[shared] = fact
-            for line in lines.values():
-                line.sort(key=lambda fact: rank[fact.labels[place]])
-            self._lines[key], self._totals[key] = lines, totals
-        return self._lines[key]
 
     # --- shares of a whole
 
     def _shares(self, table: Table, request: Request, context: Context) -> Iterator[Derived]:
         for place, axis in enumerate(table.axes):
             named = context.get(axis.id, frozenset())
-            for line in self._lines_of(table, place, context):
+            for line in self._lines.along(table, place, context):
                 if axis.measure:
-                    yield from _part_of_measure(line, place, named)
+                    yield from _part_of_measure(line, named)
                     continue
-                if len(named) >= 2 and request.base in named:
-                    yield from _part_of_other(line, place, named, request.base)
-                if line:
-                    total = self._totals[table.index, place].get(_line_key(line[0], table, place))
-                    yield from _part_of_line(line, place, named, total)
+                if request.base in named and len(named) >= 2:
+                    yield from _part_of_other(line, named, request.base)
+                yield from _part_of_line(line, named)
             if axis.kind == "row" and named:
                 yield from self._part_of_rest(table, axis, context)
 
@@ -234,12 +199,12 @@ class Deriver:
             part = parts.get(whole[0].column, [])
             total = sum(fact.number for fact in whole)
             if len(part) >= 2 and total > 0 and min(fact.number for fact in whole) >= 0:
-                yield Derived(sum(fact.number for fact in part) / total * 100, "share", (*part, *whole))
+                yield Derived(sum(fact.number for fact in part) / total * 100, "share", tuple(part), tuple(whole))
 
     # --- sums and means
 
     def _groups(self, table: Table, context: Context) -> Iterator[list[Fact]]:
-        """Cells to add or average: a column (as far as the text names rows), or a row across periods or named columns."""
+        """Cells to add or average: a column, as far as the text names rows; a row across periods or named columns."""
         if not any(axis.measure and axis.kind == "row" and len(context.get(axis.id, ())) < 2 for axis in table.axes):
             yield from self._columns(table, context)
         headers = [axis for axis in table.axes if axis.kind == "header"]
@@ -251,14 +216,9 @@ class Deriver:
 
     def _kept(self, table: Table, context: Context) -> list[Fact]:
         """The cells that agree with the context on every axis, totals left out."""
-        sets = [
-            set().union(*(table.by_label.get(label, set()) for label in context[axis.id]))
-            for axis in table.axes
-            if context.get(axis.id)
-        ]
-        if not sets:
-            return [fact for fact in table.facts if not fact.total]
-        return [fact for index in sorted(set.intersection(*sets)) if not (fact := self._facts.facts[index]).total]
+        cells = cells_of(table, context)
+        chosen = table.facts if cells is None else [self._facts.facts[cell] for cell in sorted(cells)]
+        return [fact for fact in chosen if not fact.total]
 
 
 def _alike(facts: Sequence[Fact], key: Callable[[Fact], int]) -> Iterator[list[Fact]]:
@@ -271,44 +231,28 @@ def _alike(facts: Sequence[Fact], key: Callable[[Fact], int]) -> Iterator[list[F
             yield group
 
 
-def _line_key(fact: Fact, table: Table, place: int) -> tuple[int, ...]:
-    """What two cells have in common when only the axis at `place` tells them apart."""
-    header = table.axes[place].kind == "header"
-    fixed = fact.row if header else fact.column
-    others = (
-        label
-        for position, (axis, label) in enumerate(zip(table.axes, fact.labels, strict=True))
-        if position != place and (axis.kind == "header") == header
-    )
-    return (fixed, *others)
-
-
-def _chosen_pairs(line: list[Fact], place: int, axis: Axis, named: frozenset[int]) -> Iterator[Pair]:
-    inside = [fact for fact in line if fact.labels[place] in named]
+def _chosen_pairs(line: Line, axis: Axis, named: frozenset[int]) -> Iterator[Pair]:
+    facts = line.facts
+    inside = line.named(named)
     if len(named) >= 2:
-        yield from combinations(inside, 2)
+        yield from combinations((facts[place] for place in inside), 2)
     elif named:
-        for fact in inside:
-            yield from _partners(fact, line, axis)
+        for here in inside:
+            for other in _partners(here, len(facts), axis):
+                yield facts[min(here, other)], facts[max(here, other)]
     elif axis.ordered:
-        yield from pairwise(line)
-        if len(line) > 2:
-            yield line[0], line[-1]
-    elif len(line) <= MAX_UNNAMED:
-        yield from combinations(line, 2)
+        yield from pairwise(facts)
+        if len(facts) > 2:
+            yield facts[0], facts[-1]
+    elif len(facts) <= MAX_UNNAMED:
+        yield from combinations(facts, 2)
 
 
-def _partners(fact: Fact, line: list[Fact], axis: Axis) -> Iterator[Pair]:
-    """The cells one named cell may be compared with, in the order of the line."""
-    here = line.index(fact)
+def _partners(here: int, count: int, axis: Axis) -> list[int]:
+    """The places that one named cell may be compared with: its neighbours in time and the ends, or all of a few."""
     if axis.ordered:
-        for other in sorted({here - 1, here + 1, 0, len(line) - 1} - {here}):
-            if 0 <= other < len(line):
-                yield (line[min(here, other)], line[max(here, other)])
-    elif len(line) <= MAX_UNNAMED:
-        for place, other_fact in enumerate(line):
-            if place != here:
-                yield (line[min(here, place)], line[max(here, place)])
+        return sorted({place for place in (here - 1, here + 1, 0, count - 1) if 0 <= place < count} - {here})
+    return [place for place in range(count) if place != here] if count <= MAX_UNNAMED else []
 
 
 def _oriented(first: Fact, second: Fact, place: int, axis: Axis, request: Request) -> Iterator[Pair]:
@@ -319,6 +263,8 @@ def _oriented(first: Fact, second: Fact, place: int, axis: Axis, request: Reques
         yield first, second
     elif request.base == second.labels[place]:
         yield second, first
+    elif request.base in axis.rank:
+        return
     elif axis.ordered or request.change:
         yield first, second
     else:
@@ -326,44 +272,36 @@ def _oriented(first: Fact, second: Fact, place: int, axis: Axis, request: Reques
         yield second, first
 
 
-def _part_of_measure(line: list[Fact], place: int, named: frozenset[int]) -> Iterator[Derived]:
+def _part_of_measure(line: Line, named: frozenset[int]) -> Iterator[Derived]:
     """One quantity of a row as part of another of the same row (late flights of flights)."""
-    if not named:
+    inside = set(line.named(named))
+    if not inside:
         return
-    for first, second in combinations(line, 2):
-        hits = (first.labels[place] in named) + (second.labels[place] in named)
-        if hits < min(len(named), 2) or first.unit != second.unit or first.unit in ("%", FRACTION):
+    for first, second in combinations(range(len(line.facts)), 2):
+        a, b = line.facts[first], line.facts[second]
+        hits = (first in inside) + (second in inside)
+        if hits < min(len(named), 2) or a.unit != b.unit or a.unit in ("%", FRACTION):
             continue
-        part, whole = sorted((first, second), key=lambda fact: fact.number)
+        part, whole = (a, b) if a.number <= b.number else (b, a)
         if part.number >= 0 and whole.number > 0:
-            yield Derived(part.number / whole.number * 100, "share", (part, whole))
+            yield Derived(part.number / whole.number * 100, "share", (part,), (whole,))
 
 
-def _part_of_other(line: list[Fact], place: int, named: frozenset[int], base: int | None) -> Iterator[Derived]:
-    bases = [fact for fact in line if fact.labels[place] == base and fact.number > 0]
-    for whole in bases:
-        for part in line:
-            if part.labels[place] in named and part.labels[place] != base and part.unit == whole.unit:
-                yield Derived(part.number / whole.number * 100, "share", (part, whole))
+def _part_of_other(line: Line, named: frozenset[int], base: int) -> Iterator[Derived]:
+    """One member as a percentage of another that is named after "of"."""
+    for whole in (line.facts[place] for place in line.where.get(base, ())):
+        for part in (line.facts[place] for place in line.named(named - {base})):
+            if whole.number > 0 and part.unit == whole.unit:
+                yield Derived(part.number / whole.number * 100, "share", (part,), (whole,))
 
 
-def _part_of_line(line: list[Fact], place: int, named: frozenset[int], total: Fact | None) -> Iterator[Derived]:
-    """Cells as part of the total of their line, one by one or, if several are named, together."""
-    if (
-        len({fact.unit for fact in line}) != 1
-        or line[0].unit in ("%", FRACTION)
-        or any(fact.number < 0 for fact in line)
-    ):
+def _part_of_line(line: Line, named: frozenset[int]) -> Iterator[Derived]:
+    """Cells as part of the whole of their line, one by one or, if several are named, together."""
+    if line.whole is None:
         return
-    inside = [fact for fact in line if fact.labels[place] in named] if named else line
-    wholes: list[tuple[float, tuple[Fact, ...]]] = []
-    if total is not None:
-        wholes.append((total.number, (total,)))
-    elif len(line) > 1:
-        wholes.append((sum(fact.number for fact in line), tuple(line)))
-    for value, cells in wholes:
-        if value > 0:
-            for fact in inside:
-                yield Derived(fact.number / value * 100, "share", (fact, *cells))
-            if named and 2 <= len(inside) < len(line):
-                yield Derived(sum(fact.number for fact in inside) / value * 100, "share", (*inside, *cells))
+    value, cells = line.whole
+    inside = [line.facts[place] for place in line.named(named)] if named else line.facts
+    for fact in inside:
+        yield Derived(fact.number / value * 100, "share", (fact,), cells)
+    if named and 2 <= len(inside) < len(line.facts):
+        yield Derived(sum(fact.number for fact in inside) / value * 100, "share", tuple(inside), cells)

@@ -39,10 +39,7 @@ def decode(data: bytes, where: str, notice: Notice) -> str:
     """Text from bytes; raises AuditInput naming `where` when they are empty or no text."""
     if not data.strip():
         raise AuditInput("the file is empty", where=where, remedy="pass a file with content")
-    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        encoding = "utf-16"
-    else:
-        encoding = "utf-8-sig"
+    encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
     try:
         text = data.decode(encoding)
     except UnicodeDecodeError as error:

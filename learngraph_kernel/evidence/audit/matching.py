@@ -9,10 +9,10 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from learngraph_kernel.evidence.audit.claims import HALF, Claim, agrees, compatible, matches, thing, unit_factors
+from learngraph_kernel.evidence.audit.claims import HALF, Claim, agrees, compatible, ends, matches, thing, unit_factors
 from learngraph_kernel.evidence.audit.sentences import Attribution
 from learngraph_kernel.evidence.audit.tables import Fact, Facts, Table
 from learngraph_kernel.evidence.audit.units import FRACTION, PROPORTIONS
@@ -33,7 +33,7 @@ class Identity:
     Attributes:
         fact: the cell.
         support: on how many axes the text names the cell's label.
-        rejected: why it does not ground the number (`label`, `small_integer`, `loose`), or None.
+        rejected: why it does not ground the number (`label`, `small_integer`, `level`, `loose`), or None.
     """
 
     fact: Fact
@@ -61,19 +61,31 @@ class ValueIndex:
             if unit not in self._values:
                 continue
             low, high = (claim.low - margin) * factor, (claim.high + margin) * factor
-            spans = [(low, high)] if claim.sign not in ("down", "loss") else [(-high, -low), (low, high)]
+            spans = dict.fromkeys([(low, high), (-high, -low)] if claim.sign != "up" else [(low, high)])
             for lower, upper in spans:
                 yield from self._between(unit, lower, upper, claim, factor)
 
     def _between(self, unit: str | None, low: Decimal, high: Decimal, claim: Claim, factor: Decimal) -> Iterator[Fact]:
         values, facts = self._values[unit], self._facts[unit]
         for fact in facts[bisect_left(values, low) : bisect_right(values, high)]:
-            if matches(claim, fact.value, factor, falls=fact.falls):
+            if matches(claim, fact.value, factor, falls=fact.falls, outflow=fact.outflow):
                 yield fact
 
 
 def find_identities(claim: Claim, facts: Facts, index: ValueIndex, named: Named) -> list[Identity]:
-    """The fitting cells, best supported first, each with the reason if it does not count."""
+    """The fitting cells, best supported first, each with the reason if it does not count.
+
+    Both ends of a range ("between 9.3 and 15.1 minutes") must be cells: some cell inside it is no ground.
+    """
+    if claim.numeral.kind == "range" and claim.low < claim.high:
+        least, greatest = (_point_identities(end, facts, index, named) for end in ends(claim))
+        if least and greatest and least[0].rejected is None and greatest[0].rejected is None:
+            return [each for each in (*least, *greatest) if each.rejected is None]
+        return [replace(each, rejected=each.rejected or "loose") for each in (*least, *greatest)]
+    return _point_identities(claim, facts, index, named)
+
+
+def _point_identities(claim: Claim, facts: Facts, index: ValueIndex, named: Named) -> list[Identity]:
     found = list(dict.fromkeys(index.fitting(claim)))
     if not found:
         return []
@@ -87,6 +99,8 @@ def find_identities(claim: Claim, facts: Facts, index: ValueIndex, named: Named)
             rejected = "label"
         elif _small(claim) and not _small_is_supported(claim, fact, table, named, support):
             rejected = "small_integer"
+        elif _change_over_level(claim, fact):
+            rejected = "level"
         elif claim.loose and support == 0 and not _tight(claim, found):
             rejected = "loose"
         identities.append(Identity(fact, support, rejected))
@@ -130,7 +144,9 @@ def _named_elsewhere(claim: Claim, facts: Facts, named: Named) -> set[int]:
             continue
         cells = [facts.facts[place] for place in set.intersection(*sets)]
         comparable = [(cell, factor) for cell in cells if (factor := compatible(claim.unit, cell.unit)) is not None]
-        if comparable and not any(matches(claim, cell.value, factor, falls=cell.falls) for cell, factor in comparable):
+        if comparable and not any(
+            matches(claim, cell.value, factor, falls=cell.falls, outflow=cell.outflow) for cell, factor in comparable
+        ):
             found.add(table.index)
     return found
 
@@ -148,6 +164,11 @@ def _small_is_supported(claim: Claim, fact: Fact, table: Table, named: Named, su
         axis.measure and axis.id in named and label in named[axis.id].labels
         for axis, label in zip(table.axes, fact.labels, strict=True)
     )
+
+
+def _change_over_level(claim: Claim, fact: Fact) -> bool:
+    """ "Rose 20 %" says a change; a cell that holds a rate of 20 % is none."""
+    return claim.unit in ("%", "‰") and claim.sign == "up" and not fact.changes
 
 
 def _tight(claim: Claim, found: list[Fact]) -> bool:

@@ -5,7 +5,8 @@ Attribution is what catches a right number under a wrong name, so its rule is st
 1. "A and B had 1 and 2, respectively": as many labels as numbers, in order (also without the word, when both are
 lists).
 2. Labels in the number's own clause. Several labels and several numbers that alternate are paired in their order;
-   otherwise the label nearest to the number, or all of them if that is not clear.
+   otherwise the label nearest to the number, or all of them if that is not clear. A quantity inside another number
+   ("402 orders worth €11,870") belongs to that number alone.
 3. Otherwise the nearest clause before it in the sentence that names one, else the nearest after it: *carried*.
 
 A carried label is dropped where the clause may speak of something else: a quantity is carried only into a clause that
@@ -15,15 +16,16 @@ capitalised name that no table knows.
 
 from __future__ import annotations
 
+import itertools
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from learngraph_kernel.evidence.audit import cues
-from learngraph_kernel.evidence.audit.labels import Axis, LabelIndex, Mention, Word, words
+from learngraph_kernel.evidence.audit.labels import Axis, LabelIndex, Mention
+from learngraph_kernel.evidence.audit.words import Word, words
 from learngraph_kernel.evidence.numerals.numeral import Numeral
-import itertools
 
 
 @dataclass(slots=True)
@@ -51,7 +53,10 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Attribution:
-    """The labels (ids) the text attaches to a number on one axis; `carried` when they come from another clause, `later` when from one after."""
+    """The labels (ids) the text attaches to a number on one axis.
+
+    `carried` when they come from another clause of the sentence, `later` when from one after the number.
+    """
 
     labels: frozenset[int]
     carried: bool
@@ -63,6 +68,15 @@ _END = re.compile(
     r"|\w+\s*[:：]\s*\S{1,24}$))|(?<=\|)[ \t]*\n",
     re.M,
 )
+
+
+_TABLE = re.compile(
+    r"^[ \t]*(?P<head>\|[^\n]*\|)[ \t]*\n[ \t]*\|[-:| \t]+\|[ \t]*\n(?P<rows>(?:[ \t]*\|[^\n]*(?:\n|$))+)", re.M
+)
+
+
+MAX_SENTENCE = 1_000
+"""Code points; a longer stretch without a full stop is read in pieces."""
 
 
 def split_sentences(text: str, numerals: Sequence[Numeral]) -> list[tuple[int, int]]:
@@ -89,7 +103,13 @@ def split_sentences(text: str, numerals: Sequence[Numeral]) -> list[tuple[int, i
             begin = match.end()
     if begin < len(text):
         spans.append((begin, len(text)))
-    return spans
+    return [piece for span in spans for piece in _cut(span)]
+
+
+def _cut(span: tuple[int, int]) -> list[tuple[int, int]]:
+    """Endless "sentences" (data pasted into prose) in pieces, so that no work grows with the square of the text."""
+    start, end = span
+    return [(place, min(place + MAX_SENTENCE, end)) for place in range(start, end, MAX_SENTENCE)]
 
 
 def read_sentences(text: str, numerals: Sequence[Numeral], index: LabelIndex) -> list[Sentence]:
@@ -99,10 +119,23 @@ def read_sentences(text: str, numerals: Sequence[Numeral], index: LabelIndex) ->
     starts = [start for start, _ in spans]
     for numeral in numerals:
         grouped.setdefault(bisect_right(starts, numeral.start) - 1, []).append(numeral)
-    return [_sentence(text, spans[place], inside, index) for place, inside in grouped.items()]
+    heads = _table_heads(text)
+    return [_sentence(text, spans[place], inside, index, heads) for place, inside in grouped.items()]
 
 
-def _sentence(text: str, span: tuple[int, int], numerals: list[Numeral], index: LabelIndex) -> Sentence:
+def _table_heads(text: str) -> dict[int, list[list[Word]]]:
+    """For each row of a Markdown table in the text, by the offset of its line: the words that head its columns."""
+    heads: dict[int, list[list[Word]]] = {}
+    for block in _TABLE.finditer(text):
+        columns = [words(cell) for cell in block["head"].strip().strip("|").split("|")]
+        for line in re.finditer(r"^.+$", block["rows"], re.M):
+            heads[block.start("rows") + line.start()] = columns
+    return heads
+
+
+def _sentence(
+    text: str, span: tuple[int, int], numerals: list[Numeral], index: LabelIndex, heads: dict[int, list[list[Word]]]
+) -> Sentence:
     start, end = span[0], max(span[1], max(numeral.end for numeral in numerals))
     body = text[start:end]
     conclusions = [numeral for numeral in numerals if numeral.conclusion]
@@ -112,8 +145,12 @@ def _sentence(text: str, span: tuple[int, int], numerals: list[Numeral], index: 
         if not _is_digits_of(word, start, text, conclusions)
     ]
     clauses = []
+    columns = heads.get(start + len(body) - len(body.lstrip()), [])
     for clause_start, clause_end in _clause_spans(body, start, found, numerals, index):
         own = [word for word in found if clause_start <= word.start < clause_end]
+        column = text.count("|", start, clause_start + 1) - 1
+        if 0 <= column < len(columns):
+            own += [Word(word.word, clause_start, clause_start + 1) for word in columns[column]]
         clause = Clause(clause_start, clause_end, own, index.mentions(own))
         clause.numerals = [numeral for numeral in conclusions if clause_start <= numeral.start < clause_end]
         clauses.append(clause)
@@ -173,6 +210,10 @@ def attribute(numeral: Numeral, sentence: Sentence, axis: Axis, index: LabelInde
     place = next(i for i, clause in enumerate(sentence.clauses) if clause.start <= numeral.start < clause.end)
     clause = sentence.clauses[place]
     own = clause.mentions.get(axis.id)
+    if own and axis.measure:
+        own = [mention for mention in own if not _counted_by_another(mention, numeral, clause)]
+        if not own:
+            return None
     if own:
         return Attribution(frozenset(mention.label.id for mention in _nearest(numeral, clause, own)), False)
     if _drops(clause, sentence, axis, index):
@@ -218,6 +259,13 @@ def _nearest(numeral: Numeral, clause: Clause, own: list[Mention]) -> list[Menti
     distances = [(_distance(numeral, mention), mention) for mention in own]
     least = min(distance for distance, _ in distances)
     return [mention for distance, mention in distances if distance <= least * 1.5 + 2]
+
+
+def _counted_by_another(mention: Mention, numeral: Numeral, clause: Clause) -> bool:
+    """The "orders" of "402 orders worth €11,870" says nothing of the second number."""
+    return any(
+        other is not numeral and other.start <= mention.start and mention.end <= other.end for other in clause.numerals
+    )
 
 
 def _distance(numeral: Numeral, mention: Mention) -> int:

@@ -162,7 +162,8 @@ _NOT_A_SHARE = re.compile(
     r"|\brates? per\b"
 )
 _COUNT = re.compile(
-    r"\b(?:number of|count|headcount|employees|staff|customers|users|flights|orders)\b|人数|数量|员工|订单数|户数|客户数|家数"
+    r"\b(?:number of|count|headcount|employees|staff|customers|users|flights|orders)\b"
+    r"|人数|数量|员工|订单数|户数|客户数|家数"
 )
 _PIECE = re.compile(
     r"[(\[]([^()\[\]]*)[)\]]|单位\s*[::]\s*(\S+)|\bunits?\s*[:=]\s*(.+)$|,\s*([^,]+)$|\bin\s+([\w$€£¥%' ]+)$"
@@ -170,17 +171,21 @@ _PIECE = re.compile(
 
 
 @lru_cache(maxsize=4096)
-def declared(label: str) -> Declared:
+def declared(label: str, *, name: bool = False) -> Declared:
     """What a label, caption or table name states about unit and scale.
 
-    Takes the label's text. Returns a `Declared`; every field is at its default when the label states nothing.
+    Takes the label's text, and whether it first of all names something (a row's label, a table's name): then a short
+    word is a name even if a unit is called so (GB, x). Returns a `Declared`; every field is at its default when the
+    label states nothing.
     """
     text = re.sub(r"(?<=[^\W\d])_|_(?=[^\W\d])", " ", unicodedata.normalize("NFKC", label)).lower()
     if not text.strip():
         return Declared()
     pieces = [piece.strip() for match in _PIECE.finditer(text) for piece in match.groups() if piece]
     pieces += [part.strip() for piece in pieces for part in re.split(r"[,;/、]| per ", piece)]
-    if len(text) <= 6:
+    if name:
+        pieces = [piece for piece in pieces if len(piece) > 2 or not piece.isascii() or f"({piece})" in text]
+    elif 1 < len(text.strip()) <= 6 or not text.isascii():
         pieces.append(text.strip())
     unit, loose = _unit(text, pieces)
     rate = bool(_RATE.search(text)) and not _NOT_A_SHARE.search(text)

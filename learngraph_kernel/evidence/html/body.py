@@ -27,7 +27,7 @@ def report_body(document: ReportDocument, setting: Setting) -> str:
 def tier_banner(document: ReportDocument, setting: Setting) -> str:
     """What the report is worth, in words: the tier, what is missing, why it is withheld."""
     words, dress = setting.words, setting.dress
-    tier = document.tier or "exploratory"
+    tier = tier_word(document)
     name = f"<span{dress('tier')}>{escape.text(words(f'tier.{tier}'))}</span>"
     parts = [f"{name}{escape.text(words(f'tier.{tier}.text'))}"]
     reasons = [reason for reason in document.reasons if f"reason.{reason.code}" in words]
@@ -38,6 +38,11 @@ def tier_banner(document: ReportDocument, setting: Setting) -> str:
         text = words("tier.findings.one") if marks == 1 else words("tier.findings", n=marks)
         parts.append(f"<div{dress('caption')}>{escape.text(text)}</div>")
     return f'<div{dress(f"banner-{tier}")} role="note">{"".join(parts)}</div>'
+
+
+def tier_word(document: ReportDocument) -> str:
+    """`formal`, `degraded`, `withheld`; without a tier `exploratory`, or `pending` while a formal run goes on."""
+    return document.tier or ("pending" if document.formal else "exploratory")
 
 
 def number(
@@ -61,9 +66,6 @@ class _Body:
         self.setting = setting
         self.cells_drawn = 0
         self.tables_drawn = 0
-        self.values_missing = {
-            (item.start, item.end): item.message for item in document.violations if not item.blocking
-        }
 
     def html(self) -> str:
         badge = self.setting.words("no_evidence")

@@ -67,6 +67,7 @@ STYLES: Mapping[str, str] = {
     "banner-formal": f"{_BANNER} #1d8a4e",
     "banner-degraded": f"{_BANNER} #d67800",
     "banner-withheld": f"{_BANNER} #c0392b",
+    "banner-pending": f"{_BANNER} {_RULE}",
     "banner-exploratory": f"{_BANNER} {_RULE}",
     "tier": "font-weight: 700; margin-right: 0.5em",
     "foot": "margin-top: 0.4em; font-size: 0.9em; opacity: 0.7",

@@ -9,6 +9,7 @@ placeholder.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, MutableMapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
@@ -99,6 +100,7 @@ class _Drawing:
         markdown.validateLink = _is_allowed  # type: ignore[method-assign]
         rules = markdown.renderer.rules  # type: ignore[attr-defined]
         rules["text"] = self._text
+        rules["softbreak"] = self._softbreak
         rules["code_inline"] = self._code_inline
         rules["fence"] = self._fence
         rules["paragraph_open"] = self._paragraph_open
@@ -116,6 +118,13 @@ class _Drawing:
 
     def _text(self, tokens: Sequence[Token], index: int, _options: Any, _env: MutableMapping[str, Any]) -> str:
         return self._pieces(tokens[index].content)
+
+    def _softbreak(self, tokens: Sequence[Token], index: int, _options: Any, _env: MutableMapping[str, Any]) -> str:
+        """A line end in the source is a space, but not next to Chinese, which is written without."""
+        before = tokens[index - 1].content[-1:] if index else ""
+        after = tokens[index + 1].content[:1] if index + 1 < len(tokens) else ""
+        glued = (_is_wide(before) and (_is_wide(after) or after == _CITE)) or (before == _CITE_END and _is_wide(after))
+        return "" if glued else "\n"
 
     def _pieces(self, content: str) -> str:
         pieces, position = [], 0
@@ -190,6 +199,10 @@ class _Drawing:
     def plain_text(self, match: re.Match[str]) -> str:
         """Like `plain`, unescaped."""
         return self.document.citations[int(match.group(1))].display if match.group(1) else ""
+
+
+def _is_wide(character: str) -> bool:
+    return character != "" and unicodedata.east_asian_width(character) in "WF"
 
 
 def _is_allowed(url: str) -> bool:

@@ -15,10 +15,10 @@ from learngraph_kernel.canonical import encode_value
 from learngraph_kernel.evidence.display import NOTHING, Style, as_number, display, noun_of, safe_text
 from learngraph_kernel.evidence.document import ReportDocument
 from learngraph_kernel.evidence.html import escape
-from learngraph_kernel.evidence.html.body import number, report_body, tier_banner
+from learngraph_kernel.evidence.html.body import number, report_body, tier_banner, tier_word
 from learngraph_kernel.evidence.html.dress import by_style
 from learngraph_kernel.evidence.html.facts import SealFacts
-from learngraph_kernel.evidence.html.panel import Setting, panel, statement
+from learngraph_kernel.evidence.html.panel import Setting, panel, row_count, statement
 from learngraph_kernel.evidence.html.strings import Words
 from learngraph_kernel.evidence.openings import Opening, query, title_of
 from learngraph_kernel.evidence.values import MetricResult, SnapshotInfo, Value
@@ -104,8 +104,7 @@ def mimebundle_for_snapshot(
         )
         body.append(f"<tr><th{by_style('td-row')}>{label}</th>{cells}</tr>")
     words = setting.words
-    count = words("row_count.one") if info.row_count == 1 else words("row_count", count=f"{info.row_count:,}")
-    caption = f"{info.ref} · {info.source} · {count}"
+    caption = f"{info.ref} · {info.source} · {row_count(info.row_count, words)}"
     if info.truncated:
         caption += " · " + words("truncated", what=words(f"truncated.{info.truncated}"))
     table = (
@@ -143,7 +142,7 @@ def report_text(document: ReportDocument) -> str:
         else:
             pieces.append(citation.display)
     pieces.append(document.source[position:])
-    tier = words(f"tier.{document.tier or 'exploratory'}")
+    tier = words(f"tier.{tier_word(document)}")
     lines = [f"[{tier}]", *(f"- {reason.message}" for reason in document.reasons), "".join(pieces).strip()]
     lines += [f"[{words('no_evidence')}: {item.text}]" for item in document.violations if item.blocking]
     return safe_text("\n".join(lines), limit=500_000)

@@ -20,7 +20,7 @@ from learngraph_kernel.evidence.html.body import report_body, tier_banner
 from learngraph_kernel.evidence.html.dress import by_class
 from learngraph_kernel.evidence.html.facts import Image, RunFacts, SealFacts
 from learngraph_kernel.evidence.html.markdown import starts_with_title
-from learngraph_kernel.evidence.html.panel import Setting, facts, statement
+from learngraph_kernel.evidence.html.panel import Setting, facts, row_count, statement
 from learngraph_kernel.evidence.html.strings import Words
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
@@ -115,13 +115,18 @@ def _queries(document: ReportDocument, setting: Setting) -> str:
     }
     if not queries:
         return ""
-    items = "".join(
-        f'<details class="lg-query"><summary>{escape.text(ref)} '
-        f'<span class="lg-quiet">{escape.text(query["source"], limit=80)} · {query["row_count"]:,}</span></summary>'
-        f"{statement(query, setting)}</details>\n"
-        for ref, query in sorted(queries.items(), key=lambda item: (len(item[0]), item[0]))
-    )
+    ordered = sorted(queries.values(), key=lambda query: (len(query["ref"]), query["ref"]))
+    items = "".join(_query(query, setting) for query in ordered)
     return f'<section class="lg-queries"><h2>{escape.text(setting.words("queries"))}</h2>\n{items}</section>\n'
+
+
+def _query(query: dict[str, Any], setting: Setting) -> str:
+    about = f"{query['source']} · {row_count(query['row_count'], setting.words)}"
+    return (
+        f'<details class="lg-query"><summary>{escape.text(query["ref"])} '
+        f'<span class="lg-quiet">{escape.text(about, limit=120)}</span></summary>'
+        f"{statement(query, setting)}</details>\n"
+    )
 
 
 def _footer(run: RunFacts, seal: SealFacts | None, setting: Setting) -> str:

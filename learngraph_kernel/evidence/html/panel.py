@@ -7,6 +7,7 @@ differs.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal
@@ -63,7 +64,7 @@ def cells(window: dict[str, Any], setting: Setting) -> str:
     caption = f"{window['snapshot']} · {_span(window, words)}"
     if window["column_count"] > len(window["columns"]):
         caption += " · " + words("columns_shown", shown=len(window["columns"]), count=window["column_count"])
-    numeric = _numeric_columns(window["rows"])
+    numeric = numeric_columns(window["rows"])
     heads = "".join(
         f"<th{dress('th-number' if index in numeric else 'th')}>{escape.text(name, limit=80)}</th>"
         for index, name in enumerate(window["columns"])
@@ -86,12 +87,7 @@ def _merged(windows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 def statement(query: dict[str, Any], setting: Setting) -> str:
     """A query: which source, how many rows, the SQL, the artifact."""
     words, dress = setting.words, setting.dress
-    count = query["row_count"]
-    facts = [
-        query["ref"],
-        f"{words('source')} {query['source']}",
-        words("row_count.one") if count == 1 else words("row_count", count=f"{count:,}"),
-    ]
+    facts = [query["ref"], f"{words('source')} {query['source']}", row_count(query["row_count"], words)]
     if query["truncated"]:
         facts.append(words("truncated", what=words(f"truncated.{query['truncated']}")))
     if query["derived_from"]:
@@ -100,9 +96,14 @@ def statement(query: dict[str, Any], setting: Setting) -> str:
     artifact = f"{words('artifact')} sha256:{query['artifact']}"
     return (
         _section(line, setting)
-        + f"<pre{dress('sql')}>{highlight(query['sql'], dress)}</pre>"
+        + f"<pre{dress('sql')}>{highlight(inspect.cleandoc(query['sql']), dress)}</pre>"
         + f"<div{dress('caption')}>{escape.text(artifact)}</div>"
     )
+
+
+def row_count(count: int, words: Words) -> str:
+    """`1 row`, `1,234 rows`."""
+    return words("row_count.one") if count == 1 else words("row_count", count=f"{count:,}")
 
 
 def value_text(value: Any, language: str) -> str:
@@ -240,11 +241,7 @@ def _foot(setting: Setting) -> str:
     return f"<div{setting.dress('foot')}>{escape.text(' · '.join(parts), limit=400)}</div>"
 
 
-def _numeric_columns(rows: Sequence[Sequence[Any]]) -> set[int]:
-    columns = range(len(rows[0])) if rows else range(0)
-    return {index for index in columns if any(as_number(decode_value(row[index])) is not None for row in rows)}
-
-
 def numeric_columns(rows: Sequence[Sequence[Any]]) -> set[int]:
     """Which columns hold numbers and are set flush right."""
-    return _numeric_columns(rows)
+    columns = range(len(rows[0])) if rows else range(0)
+    return {index for index in columns if any(as_number(decode_value(row[index])) is not None for row in rows)}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from pygments.lexers.sql import SqlLexer  # type: ignore[import-untyped]
 from pygments.token import Comment, Keyword, Name, Number, String  # type: ignore[import-untyped]
 
@@ -18,6 +20,7 @@ _ROLES = (
 )
 
 
+@lru_cache(maxsize=256)  # one statement stands behind many numbers
 def highlight(sql: str, dress: Dress) -> str:
     """The statement as HTML for a `pre`."""
     if len(sql) > LONGEST_HIGHLIGHTED:

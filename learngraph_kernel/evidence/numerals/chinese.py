@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - tables of words and patterns read better unbroken
 """Numbers written in Chinese characters, alone or mixed with digits: 三千五百, 一百零二, 一亿五, 3万5千, 三分之二, 两千余.
 
 The value is built the way it is spoken: coefficients times 十百千 within a section of four places, sections times 万 and
@@ -25,8 +26,8 @@ _CLASS = f"[{NUMERAL_CHARACTERS}]"
 HAN_RUN = re.compile(f"{_CLASS}++")
 _UNIT_WORDS = re.compile(r"千(?:瓦|克|米|卡|赫|伏|焦|帕|字节|里马)|百(?:分点|分比|货|度|科|姓)|万(?:分之|象|科)")
 _POINT = re.compile(r"点([零〇一二三四五六七八九]++)(?![分十点刻])")
-_OF = re.compile(r"分之(?=[0-9零〇一二两三四五六七八九十百千])")
-_INFIX = re.compile(r"[多余几来](?![于数种次种样元])|[多余几来](?=元|次|种)")
+_OF = re.compile(r"分之(?=[0-9零〇一二两三四五六七八九十百千])(?!百万)")
+_INFIX = re.compile(r"[多余几](?!于|数|样)|来(?=[个天年岁人分])")
 _ADJACENT = re.compile(r"(?:一二|一两|二三|两三|三四|三五|四五|五六|六七|七八|八九)(?![零〇一二两三四五六七八九])")
 _SHARE = {Decimal(100): "%", Decimal(1000): "‰"}
 
@@ -73,6 +74,8 @@ def read_top(text: str, start: int) -> Amount | None:
     if match := re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,12})?").match(text, start):
         plain = match.group()
         return Amount(match.end(), Decimal(plain), ONE.scaleb(-len(plain.partition(".")[2])))
+    if text.startswith("百", start):
+        return Amount(start + 1, Decimal(100), ONE, form="words")
     return read_han(text, start)
 
 
@@ -84,7 +87,9 @@ def _pair(text: str, start: int) -> Amount | None:
     factor, end = ONE, start + 2
     while end < len(text) and text[end] in UNITS and not starts_unit_word(text, end):
         factor, end = factor * UNITS[text[end]], end + 1
-    return Amount(end, low * factor, factor, scaled=factor >= 1000, form="words", hedge="about", room=(high - low) * factor)
+    return Amount(
+        end, low * factor, factor, scaled=factor >= 1000, form="words", hedge="about", room=(high - low) * factor
+    )
 
 
 class _Builder:
@@ -110,6 +115,8 @@ class _Builder:
         if self.current is not None:
             self._settle_last()
         value = self.yi + self.wan + self.section
+        if 1 < self.place < 1000:
+            self.place = ONE  # 十公里, 两百架: hundreds and tens are spoken in full
         return self._hedged(Amount(self.position, value, self.place, scaled=self.place >= 1000))
 
     def _step(self, character: str) -> bool:
@@ -204,7 +211,12 @@ class _Builder:
     def _inner_hedge(self) -> bool:
         """20多万, 三百余亿: the hedge stands between coefficient and scale."""
         following = self.text[self.position + 1 : self.position + 2]
-        if not following or following not in "万亿" or not self.spoken or starts_unit_word(self.text, self.position + 1):
+        if (
+            not following
+            or following not in "万亿"
+            or not self.spoken
+            or starts_unit_word(self.text, self.position + 1)
+        ):
             return False
         self.inner = True
         return True

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - tables of words and patterns read better unbroken
 """Numbers written in digits: separators, decimals, powers of ten, fractions, and whose style the text uses.
 
 In English and Chinese text `10.000` is ten. Only a text whose other numbers are unmistakably continental
@@ -26,19 +27,25 @@ _GROUPED = (
     r"|[0-9]{1,3}(?:'[0-9]{3})+(?![0-9])(?:\.[0-9]+)?"  # 1'234
     r"|[0-9]{1,3}(?:\.[0-9]{3}){2,}(?![0-9.])"  # 1.234.567
 )
-_ENGLISH = re.compile(_GROUPED + r"|[0-9]++(?:\.[0-9]++)?|\.[0-9]++")
-_CONTINENTAL = re.compile(
-    r"[0-9]{1,3}(?:[. '\u2009\u202f][0-9]{3})+(?![0-9])(?:,[0-9]++)?|[0-9]++(?:,[0-9]++)?|[0-9]++\.[0-9]++"
-)
 _UNIT = r"\s?(?:%|€|EUR|km|kg|Mio|Mrd|million|milliard|Prozent|per cent|percent)"
+_COMMA_DECIMAL = r"(?<![0-9],)[0-9]{1,6},[0-9]{1,2}(?=" + _UNIT + ")"
+"""`12,5 %` has no English reading, whatever the rest of the text is like."""
+_ENGLISH = re.compile(_COMMA_DECIMAL + "|" + _GROUPED + r"|[0-9]++(?:\.[0-9]++)?|\.[0-9]++")
+_CONTINENTAL = re.compile(
+    r"[0-9]{1,3}(?:[. '\u2009\u202f][0-9]{3})+(?![0-9])(?:,[0-9]++)?|[0-9]++\.[0-9]++|[0-9]++(?:,[0-9]++)?|\.[0-9]++"
+)
 _CONTINENTAL_EVIDENCE = re.compile(
-    r"(?<![\w.,])(?:[0-9]{1,3}(?:\.[0-9]{3}){2,}(?:,[0-9]+)?|[0-9]{1,3}(?:\.[0-9]{3})+,[0-9]+|[0-9]{1,6},[0-9]{1,2}" + _UNIT + r")(?![\w]|[.,][0-9])"
+    r"(?<![\w.,])(?:[0-9]{1,3}(?:\.[0-9]{3}){2,}(?:,[0-9]+)?|[0-9]{1,3}(?:\.[0-9]{3})+,[0-9]+|[0-9]{1,6},[0-9]{1,2}"
+    + _UNIT
+    + r")(?![\w]|[.,][0-9])"
 )
 _ENGLISH_EVIDENCE = re.compile(
-    r"(?<![\w.,])(?:[0-9]{1,3}(?:,[0-9]{3})+\.[0-9]+|[0-9]{1,3}(?:,[0-9]{3}){2,}|[0-9]{1,3},[0-9]{3}|[0-9]{1,9}\.[0-9]{1,2}|[0-9]{1,9}\.[0-9]{4,9})(?![\w]|[.,][0-9])"
+    r"(?<![\w.,])(?:[0-9]{1,3}(?:,[0-9]{3})+\.[0-9]+|[0-9]{1,3}(?:,[0-9]{3}){2,}|[0-9]{1,3},[0-9]{3}|[0-9]{1,9}\.[0-9]{1,2}|[0-9]{1,9}\.[0-9]{4,9})(?![0-9]|[.,][0-9])"
 )
 _OCTETS = re.compile(r"(?:(?:25[0-5]|2[0-4][0-9]|1?[0-9]{1,2})\.){3}(?:25[0-5]|2[0-4][0-9]|1?[0-9]{1,2})$")
-_POWER = re.compile(r"(?:[eE]([+-]?[0-9]{1,2})(?![0-9A-Za-z.]))|\s?(?:×|\\times|[xX*·⋅])\s?10(?:\^\{?|\*\*|<sup>)?([+-]?[0-9]{1,2}|[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]{1,2})(?:\}|</sup>)?(?![0-9])")
+_POWER = re.compile(
+    r"(?:[eE]([+-]?[0-9]{1,2})(?![0-9A-Za-z]|\.[0-9]))|\s?(?:×|\\times|[xX*·⋅])\s?10(?:\^\{?|\*\*|<sup>)?([+-]?[0-9]{1,2}|[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]{1,2})(?:\}|</sup>)?(?![0-9])"
+)
 _SUPERSCRIPT = str.maketrans("⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "+-0123456789")
 _MIXED = re.compile(r" ([0-9]{1,2})/([0-9]{1,2})(?![0-9/])")
 _SLASH = re.compile(r"/([0-9]{1,4})(?![0-9/.%]|,[0-9])")
@@ -83,7 +90,13 @@ def _fraction(end: int, top: int, bottom: int) -> Amount:
 
 def _plain(raw: str, *, continental: bool) -> str:
     """`1,234.5`, `1.234,5`, `1 234` … as `1234.5`."""
-    if continental and not (raw.count(".") == 1 and len(raw.partition(".")[2]) != 3 and "," not in raw):
+    if re.fullmatch(r"[0-9]+,[0-9]{1,2}", raw):
+        return raw.replace(",", ".")
+    if (
+        continental
+        and not raw.startswith(".")
+        and not (raw.count(".") == 1 and len(raw.partition(".")[2]) != 3 and "," not in raw)
+    ):
         return re.sub(r"[^0-9,]", "", raw).replace(",", ".")
     if raw.count(".") > 1:
         return raw.replace(".", "")

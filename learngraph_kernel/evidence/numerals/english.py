@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - tables of words and patterns read better unbroken
 """Numbers written in English words: `twenty-one`, `two hundred and five`, `one and a half million`, `two-thirds`.
 
 A small hand-written grammar over words, because word numbers nest (`two hundred and five thousand`) and because `and`
@@ -52,7 +53,7 @@ LEADS = NUMBER_WORDS | {"a", "an", "half", "dozen", "quarter"}
 _WORD = re.compile(r"[ \u2009\u202f-]?([A-Za-z]++)")
 _JOIN = re.compile(r"[ -]+")
 _FREE_FRACTION = re.compile(
-    r"\s*(?:[.,;:!?)，。]|$|of\b|the\b|as\b|less\b|more\b|lower\b|higher\b|fewer\b|than\b|in\b|from\b|to\b|on\b|year\b|"
+    r"\s*(?:[.,;:!?)，。]|$|of\b|points?\b|percentage\b|the\b|as\b|less\b|more\b|lower\b|higher\b|fewer\b|than\b|in\b|from\b|to\b|on\b|year\b|"
     r"against\b|compared\b|its\b|their\b|a\b|an\b|all\b|that\b|this\b|were\b|was\b|are\b|is\b|over\b|since\b|"
     r"drop\b|fall\b|rise\b|increase\b|decline\b|cut\b|reduction\b|and\b|or\b|last\b|at\b|for\b|versus\b|above\b|below\b)",
     re.IGNORECASE,
@@ -76,7 +77,9 @@ def read_words(text: str, start: int) -> Amount | None:
     if word not in NUMBER_WORDS or word in SCALES:
         return None
     amount = _below_hundred(text, start)
-    return None if amount is None else _grow(text, amount)
+    if amount is None:
+        return None
+    return _grow(text, amount, apart=text[max(0, start - 8) : start].lower() == "between ")
 
 
 def _first_word(text: str, start: int) -> tuple[str, int]:
@@ -90,7 +93,10 @@ def _after_article(text: str, end: int) -> Amount | None:
         amount = _scale_on(text, ONE, end, form="words")
         return None if amount is None else _and_a_half(text, amount)
     if word in {"half", "quarter"} or (word in PARTS and not word.endswith("s")):
-        if word == "quarter" and not re.match(r" of (?!the year\b|[0-9]{4}\b|growth\b)|[.,;]| (?:less|more|lower|higher|fewer)\b", text[after : after + 20]):
+        if word == "quarter" and not re.match(
+            r" of (?!the year\b|[0-9]{4}\b|growth\b)|[.,;]|[ -](?:percentage[ -])?points?\b| (?:less|more|lower|higher|fewer)\b",
+            text[after : after + 20],
+        ):
             return None
         if word != "half" and not _FREE_FRACTION.match(text, after):
             return None
@@ -100,7 +106,11 @@ def _after_article(text: str, end: int) -> Amount | None:
 
 def _half(text: str, end: int) -> Amount | None:
     """`half`, `half a million`, `half a dozen`, `half of`; not `half-time`, `half past`, `the first half`."""
-    scaled = re.match(r" an? (million|billion|thousand|hundred|trillion|dozen|percent|per cent|percentage|point|year|hour|day|month|minute|mile|century)\b", text[end : end + 16], re.IGNORECASE)
+    scaled = re.match(
+        r" an? (million|billion|thousand|hundred|trillion|dozen|percent|per cent|percentage|point|year|hour|day|month|minute|mile|century)\b",
+        text[end : end + 16],
+        re.IGNORECASE,
+    )
     half = ONE / 2
     if scaled:
         factor = {**SCALES, **DOZEN}.get(scaled[1].lower())
@@ -108,7 +118,10 @@ def _half(text: str, end: int) -> Amount | None:
             return Amount(end + scaled.start(1) - 1, half, Decimal("0.1"), form="words")
         exact = factor <= 100
         return Amount(end + scaled.end(), half * factor, ONE if exact else factor / 10, scaled=not exact, form="words")
-    if re.match(r"-(?!million|billion|thousand|percent|point|year|hour|day)[A-Za-z]| past\b| time\b| way\b| [0-9]", text[end : end + 12]):
+    if re.match(
+        r"-(?!million|billion|thousand|percent|point|year|hour|day)[A-Za-z]| past\b| time\b| way\b| [0-9]",
+        text[end : end + 12],
+    ):
         return None
     return Amount(end, half, Decimal("0.01"), form="fraction")
 
@@ -125,11 +138,18 @@ def _below_hundred(text: str, start: int) -> Amount | None:
     return Amount(end, TENS[word], ONE, form="words")
 
 
-def _grow(text: str, first: Amount) -> Amount:
-    """From the leading `twenty-one` on: fractions, `point five`, `and a half`, scales, further groups."""
+def _grow(text: str, first: Amount, *, apart: bool) -> Amount:
+    """From the leading `twenty-one` on: fractions, `point five`, `and a half`, scales, further groups.
+
+    `apart`: after `between`, where `and` always separates.
+    """
     word, after = _next_word(text, first.end)
     if word in PARTS and (word.endswith("s") or first.value == 1):
-        if not (word in {"quarter", "quarters"} and not re.match(r" of\b| (?:less|more|lower|higher)\b|[.,;]", text[after : after + 9]) and text[first.end] == " ") and (word.endswith("s") or _FREE_FRACTION.match(text, after)):
+        if not (
+            word in {"quarter", "quarters"}
+            and not re.match(r" of\b| (?:less|more|lower|higher)\b|[.,;]", text[after : after + 9])
+            and text[first.end] == " "
+        ) and (word.endswith("s") or text[first.end] == "-" or _FREE_FRACTION.match(text, after)):
             return Amount(after, first.value / PARTS[word], Decimal("0.01"), form="fraction")
         return first
     amount = _point(text, first)
@@ -149,15 +169,19 @@ def _grow(text: str, first: Amount) -> Amount:
                 break
             end = after
             continue
-        more = _next_group(text, end, bool(total) or group >= 100)
+        ceiling = ZERO if apart else (Decimal(100) if group >= 100 else limit)
+        more = _next_group(text, end, bool(total) or group >= 100, ceiling, limit)
         if more is None or more.value == 0:
             break
         group, end, place, scaled = group + more.value, more.end, ONE, False
     return Amount(end, total + group, place if scaled else min(place, ONE), scaled=scaled, form="words")
 
 
-def _next_group(text: str, end: int, after_scale: bool) -> Amount | None:
-    """A following `(and) five` of the same number; `and two hundred` begins another one."""
+def _next_group(text: str, end: int, after_scale: bool, ceiling: Decimal, limit: Decimal) -> Amount | None:
+    """A following `(and) five` of the same number; `one hundred and two hundred` are two, `one hundred and two thousand` is one.
+
+    `ceiling`: a scale word from here up begins another number, except that hundreds may still be multiplied up to `limit`.
+    """
     if not after_scale:
         return None
     word, after = _next_word(text, end)
@@ -168,9 +192,13 @@ def _next_group(text: str, end: int, after_scale: bool) -> Amount | None:
     if gap is None or word not in (SMALL.keys() | TENS.keys()):
         return None
     more = _below_hundred(text, gap.end())
-    if more is None or (joined and _next_word(text, more.end)[0] in SCALES):
+    if more is None:
         return None
-    return more
+    scale = SCALES.get(_next_word(text, more.end)[0]) if joined else None
+    if scale is None:
+        return more
+    separate = ceiling == 0 or scale >= limit or (scale == 100 and ceiling == 100)
+    return None if separate else more
 
 
 def _point(text: str, amount: Amount) -> Amount:
@@ -190,7 +218,11 @@ def _point(text: str, amount: Amount) -> Amount:
 
 
 def _and_a_half(text: str, amount: Amount) -> Amount:
-    match = re.match(r" and (?:a|one)[ -](half|quarter|third)\b|-and-a-(half|quarter|third)\b| and three[ -](quarters)\b", text[amount.end : amount.end + 24], re.IGNORECASE)
+    match = re.match(
+        r" and (?:a|one)[ -](half|quarter|third)\b|-and-a-(half|quarter|third)\b| and three[ -](quarters)\b",
+        text[amount.end : amount.end + 24],
+        re.IGNORECASE,
+    )
     if match is None:
         return amount
     part = Decimal(3) / 4 if match[3] else ONE / PARTS[(match[1] or match[2]).lower()]
@@ -211,7 +243,7 @@ def _scale_on(text: str, value: Decimal, end: int, *, form: str) -> Amount | Non
     if form == "fraction" and not found:
         return Amount(end, value, Decimal("0.01"), form="fraction")
     if not scaled:
-        more = _next_group(text, end, after_scale=True)
+        more = _next_group(text, end, True, Decimal(100), Decimal(100))
         if more is not None and value == 100:
             return Amount(more.end, value + more.value, ONE, form="words")
         place = ONE

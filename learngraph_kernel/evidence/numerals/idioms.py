@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - tables of words and patterns read better unbroken
 """Fixed expressions that contain a number word and state no number: tables only.
 
 An expression counts only where it covers the whole run of numeral characters (`十分` in `十分重要`, but not in `五十分`).
@@ -9,7 +10,7 @@ ENGLISH_AFTER: dict[str, str] = {
     "one": (
         r"(?:[ -](?:of|another|by one|or another|or the other|can|could|must|may|might|should|would|cannot|who|whose|that|which|such|thing|day|"
         r"way|hand|side|possible|reason|example|explanation|notable|caveat|exception|has to|needs to|wonders|sees|finds|expects|hopes|"
-        r"after another|after the other|or more|more time|question|could|note|bright spot|clear|obvious|final|last)\b"
+        r"after another|after the other|or more|more time|question|could|note|bright spot|clear|obvious|final|last|in particular)\b"
         r"|-(?:way|off|stop|time|sided|to-one|on-one|size|man|liner|track|dimensional|click|shot|step|tailed|sample|hot|party|person|star|trick)\b|'s\b|self\b)"
     ),
     "two": r"(?:-(?:way|sided|step|dimensional|tier|tailed|faced|tone|pronged|factor|sample|thirds majority|party|handed|stage|track|speed)\b| cents\b| wrongs\b| sides of\b| birds\b| minds\b)",
@@ -50,15 +51,15 @@ ENGLISH_PHRASES = (
     "one size fits all", "the other half", "better half", "first half", "second half", "half of the year", "half year", "half-year", "other half", "six of one", "a dime a dozen", "baker's dozen", "forty winks", "ten out of ten", "a quarter past", "a quarter to", "half past",
 )  # fmt: skip
 
-DIGIT_IDIOMS = r"24[/x×]7(?:[/x×]365)?|9[- ]to[- ]5|9/11|50[/-]50|20/20(?= vision)|80[/-]20|1[- ]on[- ]1|1:1(?= meeting)|360[- ]degree|360度|996|101(?= course)|7-Eleven|3[- ]?D\b|2[- ]?D\b|[2-6]G\b|4[kK](?= (?:video|TV|screen))|1[- ]to[- ]1|12306|315晚会|618|A4"
+DIGIT_IDIOMS = r"[0-9]{1,3}-bit(?![a-z])|24[/x×]7(?:[/x×]365)?|9[- ]to[- ]5|9/11|50[/-]50|20/20(?= vision)|80[/-]20|1[- ]on[- ]1|1:1(?= meeting)|360[- ]degree|360度|996(?=工作|模式|制|加班)|101(?= course)|7-Eleven|[23][- ]?D(?![A-Za-z0-9])|[2-6]G(?![A-Za-z0-9])|4[kK](?= (?:video|TV|screen))|1[- ]to[- ]1|315(?=晚会)|618(?=大促|期间|购物|活动|年中)"
 
 CHINESE = frozenset(
     (
         # adverbs and function words
-        "一些 一下 一起 一样 一般 一直 一定 一旦 一切 一致 一向 一再 一边 一面 一度 一时 一线 一流 一体 一体化 一贯 一律 一共 一同 一方面 另一方面 一系列 "
+        "一句话 一些 一下 一起 一样 一般 一直 一定 一旦 一切 一致 一向 一再 一边 一面 一度 一时 一线 一流 一体 一体化 一贯 一律 一共 一同 一方面 另一方面 一系列 "
         "一部分 一站式 一次性 一旁 一味 一经 一并 一道 一路 一举 一揽子 一把手 一个个 一连串 一连 一心 一手 一番 一阵 一会儿 一点 一点儿 有一点 一如 一概 一齐 一瞬 一刻 一端 "
-        "一种 一类 一大批 一批 一股 一段时间 一段 一片 一代 一带 一方 一侧 一环 一员 一角 一隅 一套 一整套 一整天 一项重要 一大 一小 一行 一来 一应 一经 一带一路 一国两制 一线城市 二线城市 三线城市 新一线 一二线 "
-        "统一 唯一 单一 同一 专一 之一 第一 万一 逐一 不一 归一 合一 如一 划一 进一步 更进一步 每一 某一 任一 另一 这一 那一 上一 下一 前一 后一 哪一 有朝一日 "
+        "一种 一类 一大批 一批 一股 一段时间 一段 一片 一代 一带 一方 一侧 一环 一员 一角 一隅 一套 一整套 一整天 一项重要 一大 一行 一来 一应 一经 一带一路 一国两制 一线城市 二线城市 三线城市 新一线 一二线 二三线 三四线 四五线 一二三线 两位数 三位数 四位数 个位数 "
+        "统一 唯一 单一 同一 专一 之一 万一 逐一 不一 归一 合一 如一 划一 进一步 更进一步 每一 某一 任一 另一 这一 那一 上一 下一 前一 后一 哪一 有朝一日 "
         "另一个 每一个 某一个 任何一个 这一个 上一个 下一个 上一周 下一周 上一年 上一季度 下一季度 上一期 下一步 下一阶段 上一轮 新一轮 这一轮 每一次 每一位 每一天 这一点 这一天 这一数字 这一趋势 某一天 唯一一个 "
         "十分 万分 百般 千万 十足 百分百 万能 万般 亿万 千古 万古 一一 三三两两 万里 半点 百年 千年 "
         # two-character and longer fixed nouns
@@ -73,7 +74,7 @@ CHINESE = frozenset(
         "百尺竿头 百年大计 百废待兴 半信半疑 半途而废 一分为二 一针见血 一波三折 一落千丈 一日千里 一鼓作气 一应俱全 一马当先 一往无前 一劳永逸 一知半解 一言难尽 一概而论 一窝蜂 两败俱伤 进退两难 三思而行 三言两语 三长两短 四平八稳 四分五裂 五光十色 "
         "六神无主 七嘴八舌 七零八落 七拼八凑 八面玲珑 九死一生 九霄云外 十拿九稳 十万火急 百里挑一 百战百胜 百发百中 百感交集 千头万绪 千差万别 千丝万缕 万象更新 万紫千红 包罗万象 瞬息万变 以防万一 始终如一 表里如一 言行不一 参差不齐 首屈一指 略胜一筹 更上一层楼 "
         "毁于一旦 付之一炬 昙花一现 焕然一新 耳目一新 大吃一惊 可见一斑 沧海一粟 五味杂陈 三令五申 再三 再一次 又一次 一次次 一步步 一天天 一年一度 一丝不苟 一模一样 一塌糊涂 一触即发 一发不可收拾 一线生机 一臂之力 一技之长 一己之力 一视同仁 二话不说 三点一线 "
-        "两码事 一码事 一回事 一口气 一条龙 一盘棋 一刀切 一把抓 一窝 一霎 一刹那 一时间 一夜之间 一夜 万元户 百日 一周岁 半导体 半岛 半径 半成品 半数以上议员 下一代 新一代 上一代 老一辈 一辈子 一生 一身 一肩 一头雾水 一方水土"
+        "两码事 一码事 一回事 一口气 其三 其四 其五 一分钱一分货 一分钱 一分耕耘 一条龙 一盘棋 一刀切 一把抓 一窝 一霎 一刹那 一时间 一夜之间 一夜 万元户 百日 一周岁 半导体 半岛 半径 半成品 半数以上议员 下一代 新一代 上一代 老一辈 一辈子 一生 一身 一肩 一头雾水 一方水土"
     ).split()
 )
 """Chinese expressions, each covering its numerals whole."""
@@ -81,7 +82,7 @@ CHINESE = frozenset(
 CHINESE_LONGEST = max(map(len, CHINESE))
 
 CHINESE_EXCEPT: dict[str, str] = {
-    "十分": "钟之", "一点": "零一二三四五六七八九半", "万一": "千百", "半点": "钟", "千万": "元美欧日港吨人级辆台户架次件股", "百年": "", "一周": "", "一级": "",
+    "十分": "钟之", "四季": "度报", "一点": "零一二三四五六七八九半", "万一": "千百", "半点": "钟", "千万": "元美欧日港吨人级辆台户架次件股", "百年": "", "一周": "", "一级": "",
     "一期": "", "一行": "", "一项重要": "", "三方": "", "一批": "", "四大": "", "一段": "", "二次": "", "三国": "", "一线": "", "五星": "", "百日": "", "一路": "", "一代": "",
 }  # fmt: skip
 """Characters after an expression that undo it (`十分钟` is ten minutes)."""

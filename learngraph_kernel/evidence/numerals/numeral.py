@@ -26,7 +26,7 @@ class Numeral:
             midpoint; None only where `conclusion` is False and no single value makes sense.
         low: least value the wording admits, inclusive (`8.1 %` → 8.05).
         high: greatest value the wording admits; equal to `low` for an exact count.
-        unit: canonical: `%`, `‰`, `bp`, `pp` (percentage points), `x` (a multiple), ISO 4217 for currency (`CNY`,
+        unit: canonical: `%`, `‰`, `bp`, `pp` (percentage points), `x` (new : old), ISO 4217 for currency (`CNY`,
             `USD`, …), another unit word as written (`km`, `件`), or None.
         kind: what sort of number.
         direction: carried by a verb ("fell 8.1 %" → down) or by 增长/下降; None when the text gives none.

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - tables of words and patterns read better unbroken
 """Reading all numbers of a text: the composition of scanner, exclusions, grammars, units, ranges, hedges, directions."""
 
 from __future__ import annotations
@@ -8,11 +9,18 @@ from decimal import Decimal
 
 from learngraph_kernel.evidence.numerals import chinese, digits, english, exclusions
 from learngraph_kernel.evidence.numerals.direction import find_direction
-from learngraph_kernel.evidence.numerals.intervals import interval, joins_range, merge_range, read_hedge
+from learngraph_kernel.evidence.numerals.intervals import (
+    interval,
+    joins_range,
+    merge_proportion,
+    merge_range,
+    read_hedge,
+)
 from learngraph_kernel.evidence.numerals.numeral import Numeral
-from learngraph_kernel.evidence.numerals.reading import ONE, Amount, Excluded, Reading
+from learngraph_kernel.evidence.numerals.reading import ONE, Amount, Excluded, Form, Kind, Reading
 from learngraph_kernel.evidence.numerals.scanner import Span, fold, protected_spans
-from learngraph_kernel.evidence.numerals.units import currency_before, read_suffix
+from learngraph_kernel.evidence.numerals.signs import SIGNS, read_sign
+from learngraph_kernel.evidence.numerals.units import Suffix, currency_before, read_suffix
 
 _VULGAR = "".join(digits.VULGAR)
 _CANDIDATE = re.compile(
@@ -20,11 +28,11 @@ _CANDIDATE = re.compile(
     r"|(?P<symbol>[#§+①-⑳❶-❿]|\((?=[0-9一二三四五六七八九十])|'(?=[0-9]0s))"
 )
 _INSIDE = re.compile(r"[0-9]++(?:\.[0-9]++)?")
-_SIGNS = "+-–"
 _YEN = re.compile(r"\byen\b|\bJPY\b|\bJapan|日元|日圆|日本", re.IGNORECASE)
 _DOUBLE = re.compile(r"翻(?:了)?(?:([一两二三四五六七八九])(?:番|倍)|(?:番|倍))")
 _HALF_WORD = re.compile(r"半(?=年|天|小时|个(?:多)?(?:小时|月|世纪)|数|成(?!品)|公里|百分点)")
 _ONE_HALF = re.compile(r"(?:一|超过?|过|近|约|大)半(?:数)?(?![导岛径年天个小月夜空边途生])")
+_AND_HALF = re.compile(r"(?:an?|one) (hour|day|week|month|year|mile|minute|decade) and a half\b", re.IGNORECASE)
 _TWICE = re.compile(r"\s(?:as|the|that|its|their|what|last|this|his|her|our)\b", re.IGNORECASE)
 _GROWN = re.compile(r"(?:增长|增加|上升|上涨|提高|扩大|提升|激增|增|涨)(?:了)?(?:约|近|超过|超|逾|至少)?\s?$")
 
@@ -111,9 +119,10 @@ class _Reader:
             return self._digit(start)
         if match.lastgroup == "han":
             return self._han(start)
-        if mark := exclusions.match_line_mark(self.text, start + (self.text[start] == "("), self.floor):
-            return mark if mark.start >= self.floor else None
-        return exclusions.match_symbol(self.text, start)
+        if symbol := exclusions.match_symbol(self.text, start):
+            return symbol
+        opening = self.text[start] == "("
+        return exclusions.match_line_mark(self.text, start + 1, self.floor) if opening else None
 
     def _word(self, start: int, end: int) -> Reading | Excluded | None:
         word = self.text[start:end].lower()
@@ -124,12 +133,18 @@ class _Reader:
             return excluded
         if not numeric:
             return None
-        if start > 0 and (self.text[start - 1].isdigit() or (self.text[start - 1] == "-" and self.text[max(0, start - 2)].isalpha())):
+        if start > 0 and (
+            self.text[start - 1].isdigit() or (self.text[start - 1] == "-" and self.text[max(0, start - 2)].isalpha())
+        ):
             return None
         if word in english.VAGUE:
             return Excluded(start, end, "vague")
-        if word in english.MULTIPLES and not (word in english.LEADS):
+        if word in english.MULTIPLES and word not in english.LEADS:
             return self._multiple(start, end, word)
+        if (match := _AND_HALF.match(self.text, start)) is not None:
+            return Reading(
+                start, match.end(), Decimal("1.5"), Decimal("0.1"), False, "words", match[1].lower(), measured=True
+            )
         amount = english.read_words(self.text, start)
         return None if amount is None else self._complete(start, amount)
 
@@ -162,14 +177,29 @@ class _Reader:
         here = end + 1 if text[end : end + 1] == " " else end
         following = text[here : here + 1]
         inner = text[here : here + 1] in {"多", "余"} and text[here + 1 : here + 2] in {"万", "亿", "千", "百"}
-        if amount.form == "digits" and following and (following in chinese.UNITS or inner) and not chinese.starts_unit_word(text, here):
+        if (
+            amount.form == "digits"
+            and following
+            and (following in chinese.UNITS or inner)
+            and not chinese.starts_unit_word(text, here)
+        ):
             mixed = chinese.read_han(text, here, amount)
             if mixed is not None:
                 amount = mixed
-        elif amount.form == "digits" and following in {"多", "余", "几"} and here == end and text[end + 1 : end + 2] not in {"于", "数"}:
+        elif (
+            amount.form == "digits"
+            and following in {"多", "余", "几"}
+            and here == end
+            and text[end + 1 : end + 2] not in {"于", "数"}
+        ):
             room = chinese.last_significant(amount.value)
             amount = Amount(end + 1, amount.value, amount.place, amount.scaled, hedge="over", room=room)
-        elif following.isalpha() and following.isascii() and here == end and read_suffix(text, end, money=self._money(start)).end == end:
+        elif (
+            following.isalpha()
+            and following.isascii()
+            and here == end
+            and read_suffix(text, end, money=self._money(start)).end == end
+        ):
             tail = re.compile(r"[0-9A-Za-z_-]{1,80}").match(text, end)
             return Excluded(start, tail.end() if tail else end, "identifier")
         return self._complete(start, amount)
@@ -188,10 +218,10 @@ class _Reader:
             return Reading(start, double.end(), value, ONE, False, "multiple", "x", "multiple", direction="up")
         if half := self._half(start):
             return half
-        if excluded := exclusions.match_han(text, start, self.floor):
-            return excluded
         if share := chinese.read_bare_share(text, start):
             return self._share(start, share)
+        if excluded := exclusions.match_han(text, start, self.floor):
+            return excluded
         amount = chinese.read_han(text, start) if text[start] in chinese.NUMERAL_CHARACTERS else self._bare_big(start)
         if amount is None:
             amount = self._bare_big(start)
@@ -214,7 +244,15 @@ class _Reader:
         for character in match.group():
             value *= chinese.UNITS[character]
         end = match.end() + hedged
-        return Amount(end, value, value, scaled=value >= 1000, form="words", hedge="over" if hedged else None, room=value if hedged else None)
+        return Amount(
+            end,
+            value,
+            value,
+            scaled=value >= 1000,
+            form="words",
+            hedge="over" if hedged else None,
+            room=value if hedged else None,
+        )
 
     def _half(self, start: int) -> Reading | None:
         text = self.text
@@ -247,18 +285,29 @@ class _Reader:
 
     def _share(self, start: int, share: tuple[Amount, str | None]) -> Reading:
         amount, unit = share
-        kind = "percent" if unit else "fraction"
-        form = "words" if unit else "fraction"
-        reading = Reading(start, amount.end, amount.value, amount.place, False, form, unit, kind, measured=True, hedge=amount.hedge)  # type: ignore[arg-type]
-        self._sign(reading)
+        kind: Kind = "percent" if unit else "fraction"
+        form: Form = "words" if unit else "fraction"
+        reading = Reading(
+            start, amount.end, amount.value, amount.place, False, form, unit, kind, measured=True, hedge=amount.hedge
+        )
+        read_sign(self.text, reading, self.floor)
         return reading
 
     def _complete(self, start: int, amount: Amount) -> Reading | Excluded:
         """Scale, unit, currency and sign of an amount."""
         text = self.text
         opening = start - 1 if start > self.floor and text[start - 1] == "(" else start
-        money = currency_before(text, self.floor, opening if opening != start and text[opening - 1 : opening] in {"$", "¥", "€", "£"} else self._unsigned(start))
-        suffix = read_suffix(text, amount.end, money=money is not None)
+        money = currency_before(
+            text,
+            self.floor,
+            opening
+            if opening != start and text[opening - 1 : opening] in {"$", "¥", "€", "£"}
+            else self._unsigned(start),
+        )
+        open_ended = re.compile(r"\+(?=[ )]|[a-z\u4e00-\u9fff]|$)").match(text, amount.end) is not None
+        suffix = read_suffix(text, amount.end + open_ended, money=money is not None)
+        if amount.form == "fraction" and suffix.unit and not suffix.measured and suffix.scale is None:
+            suffix = Suffix(amount.end)  # `a one-third share`: a part of the things, no count of them
         end = suffix.end
         value, place, scaled = amount.value, amount.place, amount.scaled
         scale = suffix.scale or ONE
@@ -268,10 +317,25 @@ class _Reader:
             value, place = value * scale, place * scale
             scaled = scaled or scale >= 1000
         kind = suffix.kind if suffix.unit else ("fraction" if amount.form == "fraction" else "number")
-        reading = Reading(start, end, value, place, scaled, amount.form, suffix.unit, kind, suffix.measured, hedge=amount.hedge, room=amount.room)
+        reading = Reading(
+            start,
+            end,
+            value,
+            place,
+            scaled,
+            amount.form,
+            suffix.unit,
+            kind,
+            suffix.measured,
+            hedge="at_least" if open_ended else amount.hedge,
+            room=amount.room,
+        )
         reading.scale = scale if suffix.scale else (amount.place if amount.scaled else ONE)
         if amount.room is not None and amount.hedge == "about":
-            reading.bounds, reading.hedge = (value, value + amount.room * (10 if suffix.unit == "%" and scale == 10 else scale)), None
+            reading.bounds, reading.hedge = (
+                (value, value + amount.room * (10 if suffix.unit == "%" and scale == 10 else scale)),
+                None,
+            )
             reading.value, reading.kind = (reading.bounds[0] + reading.bounds[1]) / 2, "range"
         elif amount.room is not None:
             reading.room = amount.room * scale
@@ -284,11 +348,11 @@ class _Reader:
                 reading.unit = "JPY"
         if reading.unit == "x" and _GROWN.search(text[max(self.floor, start - 8) : start]):
             reading.value, reading.direction = reading.value + 1, "up"
-        self._sign(reading)
+        read_sign(self.text, reading, self.floor)
         return reading
 
     def _unsigned(self, start: int) -> int:
-        return start - 1 if start > self.floor and self.text[start - 1] in _SIGNS else start
+        return start - 1 if start > self.floor and self.text[start - 1] in SIGNS else start
 
     def _tenths(self, value: Decimal, place: Decimal, amount: Amount, end: int) -> tuple[Decimal, Decimal, int]:
         """成 and 折: 三成 is 30 %, 三成五 35 %, 八折 80 %, 八五折 85 %."""
@@ -304,65 +368,19 @@ class _Reader:
     def _half_after(self, reading: Reading) -> None:
         """两年半, 三倍半, 两个半小时: half a unit more."""
         text, end = self.text, reading.end
-        if reading.unit in {"年", "个月", "x", "小时", "天", "周"} and text[end : end + 1] == "半" and text[end + 1 : end + 2] not in {"导", "径"}:
+        if (
+            reading.unit in {"年", "个月", "x", "小时", "天", "周"}
+            and text[end : end + 1] == "半"
+            and text[end + 1 : end + 2] not in {"导", "径"}
+        ):
             reading.value, reading.place, reading.end = reading.value + Decimal("0.5"), Decimal("0.1"), end + 1
-        elif reading.unit == "个" and text[end : end + 1] == "半" and (match := re.compile(r"半(小时|月|世纪)").match(text, end)):
+        elif (
+            reading.unit == "个"
+            and text[end : end + 1] == "半"
+            and (match := re.compile(r"半(小时|月|世纪)").match(text, end))
+        ):
             reading.value, reading.place, reading.end = reading.value + Decimal("0.5"), Decimal("0.1"), match.end()
             reading.unit, reading.measured = {"月": "个月"}.get(match[1], match[1]), True
-
-    def _sign(self, reading: Reading) -> None:
-        text, start = self.text, reading.start
-        if reading.start > self.floor and text[start - 1] in _SIGNS and self._is_sign(start - 1):
-            reading.signed, reading.start = True, start - 1
-            if text[start - 1] != "+":
-                reading.value = -reading.value
-            outer = currency_before(text, self.floor, start - 1)
-            if outer is not None and reading.unit is None:
-                reading.start, reading.unit, reading.kind, reading.measured = outer[1], outer[0], "money", True
-        elif text[reading.start : start + 1] and reading.unit in {*"$"}:
-            return
-        elif text[start - 1 : start] == "负" and start > self.floor:
-            reading.signed, reading.start, reading.value = True, start - 1, -reading.value
-        elif match := re.search(r"\b(?:minus|negative) $", text[max(self.floor, start - 10) : start], re.IGNORECASE):
-            reading.signed, reading.start, reading.value = True, start - len(match.group()), -reading.value
-        inner = re.match(r"(?:US\$|[$€£¥]) ?[-+–]", text[reading.start : reading.start + 6])
-        if inner and not reading.signed:
-            reading.signed = True
-            if "+" not in inner.group():
-                reading.value = -reading.value
-        self._accounting(reading)
-
-    def _is_sign(self, at: int) -> bool:
-        """A dash is a sign only where no number, word or unit touches it from the left."""
-        before = self.text[at - 1] if at > self.floor else (self.text[at - 1] if at else " ")
-        if at == self.floor and at > 0 and not before.isspace() and before not in "(|":
-            return False
-        if before in " (\n|[=:~≈<>,;/\"'" or "\u4e00" <= before <= "\u9fff" or before in "，。、；“":
-            if self.text[at] == "–" and before == " " and re.search(r"[0-9%] $", self.text[max(0, at - 2) : at]):
-                return False
-            return not ("\u4e00" <= before <= "\u9fff" and self.text[at] != "+" and self.floor == at)
-        return before in "$€£¥" or at == 0
-
-    def _accounting(self, reading: Reading) -> None:
-        """`(5.0)` is minus five where a value is expected, and a parenthesis where a claim has just been made."""
-        text, start, end = self.text, reading.start, reading.end
-        opening = text.rfind("(", max(0, start - 1), start + 5)
-        if opening < 0 or text[end : end + 1] != ")" or reading.signed or reading.hedge:
-            return
-        inside = text[opening + 1 : end]
-        if not re.fullmatch(r"(?:US\$|[$€£¥])?[0-9][0-9,]*(?:\.[0-9]+)?(?: ?(?:%|[kKmMB]|bn|million|billion))?", inside):
-            return
-        before = text[max(0, opening - 40) : opening]
-        line = before.rsplit("\n", 1)[-1]
-        expected = re.search(r"(?:^|[|:=$€£¥,]|\b(?:was|were|is|are|of|at|to|from|by|vs\.?|versus|and|against|than)|[为至到是达])\s*$", line, re.IGNORECASE)
-        label = re.fullmatch(r"[^.,;!?0-9]{1,40}", line) and re.match(r"\)\s*(?:\n|$|\||[0-9(])", text[end : end + 4]) and "." in inside
-        if not (expected or label) or (not re.search(r"[.,%$€£¥]", inside) and not re.search(r"[|:=$]\s*$", line)):
-            return
-        reading.value, reading.signed, reading.end = -reading.value, True, end + 1
-        reading.start = min(start, opening)
-        tail = read_suffix(text, end + 1, money=reading.kind == "money")
-        if tail.end > end + 1 and reading.scale == 1 and reading.kind in {"number", "money"} and tail.unit is None and tail.scale:
-            reading.value, reading.place, reading.scaled, reading.end = reading.value * tail.scale, reading.place * tail.scale, True, tail.end
 
     # Joining --------------------------------------------------------------------------------------------------------
 
@@ -375,6 +393,11 @@ class _Reader:
                 if merged is not None:
                     joined[-1] = merged
                     continue
+            if isinstance(item, Reading) and isinstance(last, Reading):
+                merged = merge_proportion(self.text, last, item)
+                if merged is not None:
+                    joined[-1] = merged
+                    continue
             joined.append(item)
         return joined
 
@@ -382,7 +405,9 @@ class _Reader:
         """The final value, with the interval; the sign moves the interval to the other side."""
         words = self.original[item.start : item.end]
         if isinstance(item, Excluded):
-            return Numeral(words, item.start, item.end, item.value, item.value, item.value, conclusion=False, reason=item.reason)
+            return Numeral(
+                words, item.start, item.end, item.value, item.value, item.value, conclusion=False, reason=item.reason
+            )
         negative = item.value < 0 and item.bounds is None
         if negative:
             item.value = -item.value
@@ -390,4 +415,6 @@ class _Reader:
         value = item.value
         if negative:
             value, low, high = -value, -high, -low
-        return Numeral(words, item.start, item.end, value, low, high, item.unit, item.kind, item.direction, item.signed, item.hedge)
+        return Numeral(
+            words, item.start, item.end, value, low, high, item.unit, item.kind, item.direction, item.signed, item.hedge
+        )

@@ -13,6 +13,7 @@ from typing import Literal
 from learngraph_kernel.evidence.numerals.numeral import Direction
 
 Kind = Literal["number", "percent", "points", "multiple", "fraction", "money", "range"]
+Form = Literal["digits", "words", "fraction", "multiple"]
 Hedge = Literal["about", "over", "under", "at_least", "at_most"]
 
 ZERO = Decimal(0)
@@ -37,7 +38,7 @@ class Amount:
     value: Decimal
     place: Decimal
     scaled: bool = False
-    form: Literal["digits", "words", "fraction", "multiple"] = "digits"
+    form: Form = "digits"
     hedge: Hedge | None = None
     room: Decimal | None = None
 
@@ -51,7 +52,7 @@ class Reading:
     value: Decimal
     place: Decimal
     scaled: bool
-    form: Literal["digits", "words", "fraction", "multiple"]
+    form: Form
     unit: str | None = None
     kind: Kind = "number"
     measured: bool = False

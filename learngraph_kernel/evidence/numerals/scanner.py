@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - tables of words and patterns read better unbroken
 """Folding a text to one alphabet without moving an offset, and finding the stretches where prose rules do not hold.
 
 `fold` maps full-width and typographic variants to one form, character for character. `protected_spans` finds code,

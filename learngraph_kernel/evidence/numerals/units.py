@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - tables of words and patterns read better unbroken
 """Tables of scales, currencies and units, and reading what follows a number.
 
 `measured` says whether an integer with this unit is a rounding (`12 minutes`, `8 %`, `$5`) or a count (`3 flights`).
@@ -25,7 +26,10 @@ SYMBOLS = {
     "€": "EUR", "£": "GBP", "¥": "CNY", "₹": "INR", "₩": "KRW", "₽": "RUB", "฿": "THB", "₫": "VND", "₺": "TRY", "Rs": "INR",
     "Rs.": "INR",
 }  # fmt: skip
-CODES = {code: code for code in "USD EUR GBP JPY CNY CNH HKD TWD AUD CAD SGD CHF INR KRW RUB BRL NZD SEK NOK DKK MXN ZAR THB TRY".split()} | {"RMB": "CNY", "CNH": "CNY"}
+CODES = {
+    code: code
+    for code in "USD EUR GBP JPY CNY CNH HKD TWD AUD CAD SGD CHF INR KRW RUB BRL NZD SEK NOK DKK MXN ZAR THB TRY".split()
+} | {"RMB": "CNY", "CNH": "CNY"}
 CURRENCY_WORDS = {
     "dollar": "USD", "dollars": "USD", "euro": "EUR", "euros": "EUR", "pound": "GBP", "pounds": "GBP", "sterling": "GBP",
     "yuan": "CNY", "renminbi": "CNY", "yen": "JPY", "rupee": "INR", "rupees": "INR", "francs": "CHF", "won": "KRW",
@@ -45,7 +49,7 @@ _MEASURES = {
     "mm": "millimetres millimeters", "ft": "feet foot", "inch": "inches", "yard": "yards", "nm": "", "kg": "kilogram kilograms kilos kilo", "g": "gram grams",
     "mg": "milligrams", "t": "tonne tonnes ton tons", "lb": "lbs", "oz": "ounce ounces", "l": "litre litres liter liters", "ml": "millilitres",
     "gallon": "gallons", "barrel": "barrels bbl", "hectare": "hectares ha", "acre": "acres", "degree": "degrees", "mph": "", "kph": "",
-    "point": "points pt pts", "knot": "knots", "calorie": "calories kcal", "volt": "volts",
+    "point": "points pt pts", "business day": "", "working day": "", "trading day": "", "cent": "cents", "knot": "knots", "calorie": "calories kcal", "volt": "volts",
 }  # fmt: skip
 _EXACT_SYMBOLS = {
     symbol: symbol
@@ -60,8 +64,8 @@ _COUNTS = (
     "document report article book song film movie game player team match goal win loss game event meeting call message email click view "
     "download install lead complaint incident accident injury crew pilot shipment parcel package container box bottle piece copy set pair "
     "group family household child woman man adult resident visitor tourist guest night stop leg hub gate runway connection slot "
-    "respondent participant analyst director shareholder investor fund loan policy claim patent licence license outlet location dealer "
-    "partner merchant rider trip ride booking reservation purchase sale refund return sku"
+    "respondent participant director shareholder investor fund loan policy claim patent licence license outlet location dealer "
+    "partner merchant rider trip ride booking reservation purchase refund return sku"
 ).split()
 _IRREGULAR = {
     "people": "person", "countries": "country", "companies": "company", "cities": "city", "deliveries": "delivery", "buses": "bus", "boxes": "box", "children": "child", "women": "woman",
@@ -69,7 +73,9 @@ _IRREGULAR = {
     "injuries": "injury", "factories": "factory", "policies": "policy", "fortnights": "fortnight", "staff": "person", "crews": "crew", "crew": "crew",
 }  # fmt: skip
 
-MEASURE_WORDS = {form: canon for canon, forms in _MEASURES.items() for form in (canon, *forms.split())}
+MEASURE_WORDS = {form: canon for canon, forms in _MEASURES.items() for form in (canon, *forms.split())} | {
+    f"{kind} days": f"{kind} day" for kind in ("business", "working", "trading")
+}
 COUNT_WORDS = {form: word for word in _COUNTS for form in (word, word + "s")} | _IRREGULAR
 _SHARE_WORDS: dict[str, tuple[str, Kind]] = {
     "percent": ("%", "percent"), "per cent": ("%", "percent"), "pct": ("%", "percent"), "percentage point": ("pp", "points"),
@@ -88,16 +94,26 @@ _CHINESE_COUNTS = (
     "架次 班次 人次 车次 航班 架 班 次 人 名 位 家 台 辆 只 条 件 份 张 单 笔 户 艘 列 趟 套 批 项 款 种 座 所 间 层 页 字 章 篇 本 部 支 股 手 箱 瓶 "
     "颗 株 头 匹 口 双 对 组 队 行 场 轮 票 倍 节 段 幅 块 片 棵 朵 把 盒 包 袋 例 起 宗 处 级 站 区 省 市 县 国 城 省份 城市 国家 门 员 期 届 步 道 根 面 枚 例 个"
 ).split()
-CHINESE_UNITS = {word: True for word in _CHINESE_MEASURES} | {word: False for word in _CHINESE_COUNTS}
-_GE = re.compile(r"个(百分点|基点|小时|工作日|交易日|自然日|季度|星期|月|多月|点)")
-_HAN_UNIT = re.compile("|".join(sorted(map(re.escape, {*CHINESE_UNITS, *CHINESE_CURRENCY, "百分点", "基点", "pct"}), key=len, reverse=True)))
+CHINESE_UNITS = dict.fromkeys(_CHINESE_MEASURES, True) | dict.fromkeys(_CHINESE_COUNTS, False)
+_GE = re.compile(r"个(百分点|基点|小时|工作日|交易日|自然日|季度|星期|月|多月|点|[Bb][Pp]|pct|PP|pp)")
+_HAN_UNIT = re.compile(
+    "|".join(
+        sorted(map(re.escape, {*CHINESE_UNITS, *CHINESE_CURRENCY, "百分点", "基点", "pct"}), key=len, reverse=True)
+    )
+)
 _CHENG = re.compile(r"成(?![为立功本员都交长绩果品型分套熟形效就])")
 _ZHE = re.compile(r"折(?![叠旧合线腾磨射返])")
 _HAN_GAP = re.compile(r" ?")
 _WORD = re.compile(r"([ \u2009\u202f-]?)((?:p\.p\.|[A-Za-z°℃µ×][A-Za-z²³°]*+(?:/[A-Za-z]++)?|km²|m²)2?)")
 _SECOND = re.compile(r"[ -]([A-Za-z]++)(?: ([A-Za-z]++))?")
 _SYMBOL_AFTER = re.compile(r" ?(%|‰|€|£|¥|₹|\$)")
-_SYMBOLS_BEFORE = re.compile("(" + "|".join(sorted((re.escape(key) for key in {*SYMBOLS, *CODES, "人民币", "美元", "港元", "欧元"}), key=len, reverse=True)) + r")[ ]?$")
+_SYMBOLS_BEFORE = re.compile(
+    "("
+    + "|".join(
+        sorted((re.escape(key) for key in {*SYMBOLS, *CODES, "人民币", "美元", "港元", "欧元"}), key=len, reverse=True)
+    )
+    + r")[ ]?$"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +165,9 @@ def _read_unit(text: str, end: int, *, scaled: bool) -> Suffix | None:
     if han := _read_han_unit(text, end):
         return han
     match = _WORD.match(text, end)
-    if match is None or (text[match.end() : match.end() + 1].isalnum() and text[match.end() : match.end() + 1].isascii()):
+    if match is None or (
+        text[match.end() : match.end() + 1].isalnum() and text[match.end() : match.end() + 1].isascii()
+    ):
         return None
     word = match.group(2)
     lower = word.lower()
@@ -158,14 +176,26 @@ def _read_unit(text: str, end: int, *, scaled: bool) -> Suffix | None:
             return Suffix(second.end(2), unit=CURRENCY_WORDS[two], kind="money", measured=True)
         if known := _word_unit(f"{lower} {second[1].lower()}", second.end(1)):
             return known
+    if (
+        word == "pct"
+        and match.group(1) == ""
+        and re.match(r"[\u4e00-\u9fff，。；、)]", text[match.end() : match.end() + 1])
+    ):
+        return Suffix(
+            match.end(), unit="pp", kind="points", measured=True
+        )  # Chinese analysts' pct is a percentage point
     if word in _EXACT_SYMBOLS:
         return Suffix(match.end(), unit=_EXACT_SYMBOLS[word], measured=True)
     if word in CODES:
         return Suffix(match.end(), unit=CODES[word], kind="money", measured=True)
-    if lower == "times" and re.match(r" (?:a|an|per|each|every|daily|weekly|in|this|last|during|between|on|out)\b", text[match.end() : match.end() + 9]):
+    if lower == "times" and re.match(
+        r" (?:a|an|per|each|every|daily|weekly|in|during|between|on|out)\b", text[match.end() : match.end() + 9]
+    ):
         return Suffix(match.end(), unit="time")
     if word in {"s", "h", "m", "g", "t", "l"} and match.group(1) == "-":
         return None
+    if lower in {"x", "×"} and re.match(r" ?[0-9]", text[match.end() : match.end() + 2]):
+        return None  # `3 x 4` is a size, not a multiple
     if word != lower and lower in COUNT_WORDS:
         return None  # `Python 3.11 Table 2`: a capital begins something else
     return _word_unit(lower, match.end())
@@ -221,8 +251,12 @@ def _read_han_unit(text: str, end: int) -> Suffix | None:
 def _ge_unit(word: str, end: int) -> Suffix:
     if word == "百分点":
         return Suffix(end, unit="pp", kind="points", measured=True)
+    if word.isascii():
+        return Suffix(end, unit="bp" if word.lower() == "bp" else "pp", kind="points", measured=True)
     if word in {"基点", "点"}:
-        return Suffix(end, unit="bp" if word == "基点" else "点", kind="points" if word == "基点" else "number", measured=True)
+        return Suffix(
+            end, unit="bp" if word == "基点" else "点", kind="points" if word == "基点" else "number", measured=True
+        )
     return Suffix(end, unit="个月" if word.endswith("月") else word, measured=True)
 
 
@@ -233,7 +267,13 @@ def currency_before(text: str, floor: int, end: int) -> tuple[str, int] | None:
     if match is None:
         return None
     symbol, start = match.group(1), base + match.start()
-    if symbol[0].isalpha() and symbol[0].isascii() and start > 0 and text[start - 1].isalpha() and text[start - 1].isascii():
+    if (
+        symbol[0].isalpha()
+        and symbol[0].isascii()
+        and start > 0
+        and text[start - 1].isalpha()
+        and text[start - 1].isascii()
+    ):
         if not symbol.endswith("$"):
             return None
         symbol, start = "$", base + match.end(1) - 1

@@ -312,6 +312,23 @@ SYSTEM = [
 ]
 
 TRICKS = [
+    "select (show databases)",
+    "select [(show databases)]",
+    "values ((show databases))",
+    "select 1 order by (show databases)",
+    "select * from orders where id in (show databases)",
+    "select * from (table 'data.csv')",
+    "from orders, (table 'data.csv') s",
+    "pivot (table 'data.csv') on a using count(*)",
+    "select * from orders 'data.csv'",
+    "select * from (show tables)",
+    "select * from (show databases)",
+    "select * from (show all tables)",
+    "from (SHOW orders)",
+    "with t as (show databases) from t",
+    "select * from orders, (show databases) s",
+    "select * from (pragma database_list)",
+    "select * from (call duckdb_settings())",
     "select {# ' #} 1 {# ' #}",
     "select 1 {# from read_text('x') #}",
     "select {% raw %} 1",

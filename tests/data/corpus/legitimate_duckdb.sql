@@ -226,6 +226,17 @@ select c.country, sum(o.amount * o.quantity)::decimal(14, 2) as gmv from orders 
 select grouping(region) as g, region, count(*) from orders group by rollup (region) order by g, region;
 select uuid() is not null as has_id, random() between 0 and 1 as r, gen_random_uuid() is not null as g;
 select array_value(1.0, 2.0), array_distance([1, 2]::float[2], [2, 3]::float[2]), array_cosine_similarity([1, 2]::float[2], [2, 3]::float[2]);
+select date('2024-01-01'), @(-5), generate_subscripts([7, 8], 1);
+select * from (summarize orders);
+select column_name from (describe orders);
+with p as (pivot orders on status using count(*) group by region) select * from p;
+select mode() within group (order by quantity), approx_top_k(region, 2) from orders;
+select last_value(amount ignore nulls) over (order by id) from orders;
+select meta.channel, ({'x': 1}).x, row(1, 'a')::struct(x int, y varchar), 'abc' glob 'a*' from orders;
+select sum(columns(['amount', 'quantity'])) from orders;
+select ordered_at at time zone 'Asia/Shanghai', position('a' in region), overlay('abc' placing 'x' from 2 for 1) from orders;
+from customers c join orders o on o.customer_id = c.id select c.name, sum(o.amount) group by c.name;
+select * from orders pivot (sum(amount) as total, count(*) as n for status in ('paid' as p, 'open'));
 select try(1 / 0), error is null from (select null as error);
 select sku, title, price from products order by price desc fetch first 2 rows only;
 select trim(leading '0' from address.zip) as zip from orders limit 3;

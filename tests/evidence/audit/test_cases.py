@@ -6,21 +6,29 @@ G grounded, D derived, U ungrounded; dates and the like are left out.
 from __future__ import annotations
 
 import pytest
+
 from learngraph_kernel.evidence import audit_text
 
 from .tables import (
+    AIRLINES,
     CHANGES,
     COMPANY,
+    DAILY,
+    EARNINGS,
     FLIGHTS,
+    KEY_VALUES,
     MERGED,
     MONTHS_ZH,
     PIVOT,
+    PRODUCTS,
     RANKED,
     RATES,
     REGIONS,
+    REGIONS_ZH,
     SALES_ZH,
     TWO_YEARS,
     UNIT_COLUMN,
+    WEEKLY,
     WEEKS,
 )
 
@@ -31,6 +39,66 @@ Tables = dict[str, list[list[str]]]
 def verdicts(text: str, tables: Tables) -> str:
     return "".join(LETTERS[finding["status"]] for finding in audit_text(text, tables))
 
+
+REPORTS = [
+    (WEEKLY, "In week 7 of 2013, JFK operated 2,077 flights, up 2.1 % from the week before (2,034).", "GDG"),
+    (WEEKLY, "JFK operated 2,077 flights in week 7. On-time performance improved by 6.1 percentage points.", "GD"),
+    (WEEKLY, "The mean departure delay at JFK fell from 14.2 to 9.8 minutes.", "GG"),
+    (WEEKLY, "The p95 departure delay was 61 minutes at JFK in week 7, compared with 55 at LGA and 70 at EWR.", "GGG"),
+    (WEEKLY, "Across the three airports, 6,389 flights were operated in week 7; EWR handled 36.0 % of them.", "DDD"),
+    (WEEKLY, "LaGuardia (LGA) cancelled 15 flights in W07, down from 88.", "GG"),
+    (WEEKLY, "JFK's mean delay in week 7 was 12.6 minutes.", "U"),
+    (WEEKLY, "EWR had the worst mean delay, 12.6 minutes in week 7, 4.5 minutes longer than LGA's 8.1.", "GDG"),
+    (WEEKLY, "In week 6 the on-time rate at EWR was 81.1 %.", "U"),
+    (WEEKLY, "JFK cancelled 12 flights in week 7, or 0.6 % of its flights.", "GD"),
+    (WEEKLY, "2013年第7周，JFK共执行航班2077班，较上周增长2.1%，准点率84.2%，提升6.1个百分点。", "GDGD"),
+    (WEEKLY, "第6周JFK取消12班。", "U"),
+    (WEEKLY, "JFK averaged 2,055.5 flights per week.", "D"),
+    (EARNINGS, "Net sales rose 11.3 % to $1.245 billion from $1.119 billion a year earlier.", "DGG"),
+    (EARNINGS, "Gross profit was $443.2 million, or 35.6 % of net sales.", "GD"),
+    (EARNINGS, "Operating income increased to $98.5 million from $71.0 million.", "GG"),
+    (EARNINGS, "Operating income grew by $27.4 million, or 38.6 %.", "DD"),
+    (EARNINGS, "Earnings per share came in at $1.27, up from $0.94.", "GG"),
+    (EARNINGS, "Cost of sales was $802.1 million.", "G"),
+    (EARNINGS, "The effective tax rate fell 0.6 percentage points to 21.4 %.", "DG"),
+    (EARNINGS, "Net sales fell 11.3 % in 2024.", "U"),
+    (EARNINGS, "Net sales were $1.119 billion in the quarter ended June 30, 2024.", "U"),
+    (EARNINGS, "Net income per share was $1.27 million.", "U"),
+    (EARNINGS, "Gross profit was -$443.2 million.", "U"),
+    (REGIONS_ZH, "华东营业收入156.3亿元，占全部收入的41.6%。", "GD"),
+    (REGIONS_ZH, "华南净利润为10.1亿元，利润率10.2%；华北净利润9.4亿元，利润率7.8%。", "GGGG"),
+    (REGIONS_ZH, "合计营业收入375.5亿元，净利润37.7亿元。", "GG"),
+    (REGIONS_ZH, "华东员工2.3万人，约为华南的1.5倍。", "GD"),
+    (REGIONS_ZH, "华东营业收入比华北多35.8亿元，高29.7%。", "DD"),
+    (REGIONS_ZH, "华北营业收入比华东多35.8亿元。", "U"),
+    (REGIONS_ZH, "华南净利润为9.4亿元。", "U"),
+    (REGIONS_ZH, "华北利润率为11.6%。", "U"),
+    (REGIONS_ZH, "华东营业收入1563万元。", "U"),
+    (REGIONS_ZH, "华东营业收入一百五十六亿元。", "G"),
+    (PRODUCTS, "Widget sales rose 50 % to 150 in 2024 while Gadget fell 10 % to 180.", "DGDG"),
+    (PRODUCTS, "Widget fell 50 % and Gadget rose 10 %.", "UU"),
+    (PRODUCTS, "Total sales rose from 300 to 330, an increase of 10 %.", "GGD"),
+    (PRODUCTS, "Widget made up 45.5 % of 2024 sales.", "D"),
+    (PRODUCTS, "Widget made up 54.5 % of 2024 sales.", "U"),
+    (PRODUCTS, "Sales of Widget and Gadget were 180 and 150 in 2024.", "UU"),
+    (PRODUCTS, "Gadget outsold Widget by 30 in 2024.", "D"),
+    (PRODUCTS, "Widget outsold Gadget by 30 in 2024.", "U"),
+    (AIRLINES, "United flew 58,665 flights in January and 49,211 in February.", "GG"),
+    (AIRLINES, "United flew 49,211 flights in January and 58,665 in February.", "UU"),
+    (AIRLINES, "All three airlines fell: United by 16.1 %, Delta by 14.8 % and Envoy by 15.5 %.", "DDDD"),
+    (AIRLINES, "Together they flew 133,172 flights in January.", "D"),
+    (AIRLINES, "The average was 44,390.7 in January.", "D"),
+    (AIRLINES, "Envoy's 26,397 flights were 45.0 % of United's in January.", "GD"),
+    (KEY_VALUES, "GMV reached 1.23 million on 4,021 orders.", "GG"),
+    (KEY_VALUES, "The conversion rate was 3.12 % and the refund rate 2.4 %.", "GG"),
+    (KEY_VALUES, "The conversion rate was 2.4 %.", "U"),
+    (KEY_VALUES, "AOV was $307.03.", "G"),
+    (DAILY, "On 5 January 2024 there were 402 orders worth €11,870.", "GG"),
+    (DAILY, "On January 5 there were 377 orders.", "U"),
+    (DAILY, "Orders fell 6.2 % on 6 January.", "D"),
+    (DAILY, "1月6日订单377单。", "G"),
+    (DAILY, "1月6日订单402单。", "U"),
+]
 
 IDENTITY = [
     (FLIGHTS, "JFK had 6,077 flights.", "G"),
@@ -45,6 +113,7 @@ IDENTITY = [
     (FLIGHTS, "Newark (EWR) cancelled 40 flights.", "G"),
     (FLIGHTS, "- JFK: 6,077\n- LGA: 5,200\n- EWR: 5,723\n", "GGG"),
     (FLIGHTS, "| airport | flights |\n|---|---|\n| JFK | 6,077 |\n| LGA | 5,200 |\n", "GG"),
+    (FLIGHTS, "| airport | flights | late |\n|---|---|---|\n| JFK | 6,077 | 512 |\n", "GG"),
     (COMPANY, "Revenue was $150.0 million in 2024.", "G"),
     (COMPANY, "Revenue came to 150 million dollars in 2024.", "G"),
     (COMPANY, "In 2023, revenue was USD 120m.", "G"),
@@ -121,6 +190,10 @@ WRONG_LABEL = [
     (FLIGHTS, "JFK cancelled 512 flights.", "U"),
     (FLIGHTS, "JFK: 5,200; LGA: 6,077.", "UU"),
     (FLIGHTS, "LGA's on-time rate was 91.6 %.", "U"),
+    (FLIGHTS, "| airport | flights | late |\n|---|---|---|\n| JFK | 512 | 6,077 |\n", "UU"),
+    (FLIGHTS, "JFK's on-time rate rose 91.6 %.", "U"),
+    (COMPANY, "Profit increased 34.0 %.", "U"),
+    (REGIONS, "The South has 16.0 % fewer customers than the North.", "U"),
     (FLIGHTS, "| JFK | 5,200 |\n| LGA | 6,077 |\n", "UU"),
     (COMPANY, "Revenue was $120.0 million in 2024.", "U"),
     (COMPANY, "Operating cost was $150.0 million in 2024.", "U"),
@@ -195,6 +268,16 @@ ROUNDING = [
     (SALES_ZH, "北京销售额超过1100万元。", "G"),
 ]
 
+RANGES = [
+    (FLIGHTS, "Mean delays ranged from 9.3 to 15.1 minutes.", "G"),
+    (FLIGHTS, "Mean delays were between 9 and 15 minutes.", "G"),
+    (FLIGHTS, "Mean delays were between 5 and 50 minutes.", "U"),
+    (FLIGHTS, "On-time rates were 86.5–91.6 %.", "G"),
+    (FLIGHTS, "On-time rates were 80–95 %.", "U"),
+    (SALES_ZH, "销售额在600万元至1200万元之间。", "G"),
+    (SALES_ZH, "销售额在500万元至1500万元之间。", "U"),
+]
+
 DERIVED = [
     (FLIGHTS, "JFK had 877 more flights than LGA.", "D"),
     (FLIGHTS, "LGA had 877 fewer flights than JFK.", "D"),
@@ -225,7 +308,7 @@ DERIVED = [
     (COMPANY, "Margin rose 9.0 % in 2024.", "U"),
     (COMPANY, "Employees fell 18.2 % in 2024.", "D"),
     (COMPANY, "Revenue was 1.5 times operating cost in 2024.", "D"),
-    (COMPANY, "Revenue totalled $370 million over the three years.", "DD"),
+    (COMPANY, "Revenue totalled $370 million for the three years.", "DD"),
     (SALES_ZH, "三城合计销售额2700万元。", "DD"),
     (SALES_ZH, "北京和上海合计销售额2100万元。", "D"),
     (SALES_ZH, "合计销售额2100万元。", "U"),
@@ -283,3 +366,13 @@ def test_a_number_may_be_rounded_but_not_sharper_than_its_cell(tables: Tables, t
 @pytest.mark.parametrize(("tables", "text", "expected"), DERIVED)
 def test_a_derivation_counts_where_the_sentence_makes_one(tables: Tables, text: str, expected: str) -> None:
     assert verdicts(text, tables) == expected
+
+
+@pytest.mark.parametrize(("tables", "text", "expected"), REPORTS)
+def test_sentences_as_reports_have_them(tables: Tables, text: str, expected: str) -> None:
+    assert verdicts(text, tables) == expected
+
+
+@pytest.mark.parametrize(("tables", "text", "expected"), RANGES)
+def test_both_ends_of_a_range_must_be_cells(tables: Tables, text: str, expected: str) -> None:
+    assert set(verdicts(text, tables)) == set(expected)

@@ -1,4 +1,4 @@
-"""What was typed instead of cited: numbers, changes to cited numbers, invented names. Uses the real reader of numerals."""
+"""What was typed instead of cited: numbers, changes to cited numbers, invented names. The reader is the real one."""
 
 from __future__ import annotations
 

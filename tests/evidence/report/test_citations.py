@@ -161,7 +161,9 @@ def test_code_ranges_carry_their_content() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["[[" * 200_000, "[[m:" * 100_000, "`" * 200_000, "` `` " * 60_000, "[[m:a|" + "x" * 400_000]
+    "text",
+    ["[[" * 200_000, "[[m:" * 100_000, "`" * 200_000, "` `` " * 60_000, "[[m:a|" + "x" * 400_000],
+    ids=["brackets", "openings", "one run", "many runs", "one long format"],
 )
 def test_hostile_text_is_read_in_linear_time(text: str) -> None:
     start = time.perf_counter()
