@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from learngraph_kernel.runs.lifecycle import begin_run, new_state, new_ticket
 from learngraph_kernel.runs.plan import RunPlan
 from learngraph_kernel.store.database import Store
 from learngraph_kernel.store.home import Home
+from learngraph_kernel.store.run_record import new_run_id
 
 READY = b"ready\n"
 
@@ -44,17 +46,23 @@ async def serve(home: Home, path: Path, secret: str) -> None:
     )
     actor = current_actor()
     with Store.open(home) as store:
-        run_id = begin_run(store, plan, actor)
+        run_id = new_run_id()
         state = new_state(store, home, plan, run_id)
         session = InteractiveSession(
-            state, store.ledger, new_ticket(secret, run_id), actor=actor, lookups=Lookups(state, store)
+            state,
+            store.ledger,
+            new_ticket(secret, run_id),
+            actor=actor,
+            lookups=Lookups(state, store),
+            begin=lambda: begin_run(store, plan, actor, run_id),
         )
         async with BrokerServer(session, path):
             sys.stdout.buffer.write(READY)
             sys.stdout.flush()
             await asyncio.to_thread(sys.stdin.buffer.read)
         plan.workspace.close()
-        close_run(Closing(store, home, plan, session.notebook, state, actor), None)
+        if session.begun:
+            close_run(Closing(store, home, plan, session.notebook, state, actor), None)
 
 
 def main() -> int:
@@ -67,7 +75,7 @@ def main() -> int:
         return int(error.exit_code)
     finally:
         if path.parent.name.startswith("lg-"):
-            path.parent.rmdir()
+            shutil.rmtree(path.parent, ignore_errors=True)
     return 0
 
 

@@ -126,6 +126,7 @@ class Lifecycle:
         except asyncio.CancelledError:
             return Cancelled("the run was interrupted", remedy=f"learngraph resume {session.state.run_id}")
         finally:
+            session.close()
             await warming
             recorder.flush()
 
@@ -159,9 +160,9 @@ def warm_up(plan: RunPlan) -> None:
         BUILT_IN_KINDS[kind].load()
 
 
-def begin_run(store: Store, plan: RunPlan, actor: str) -> str:
-    """Records a new run and its first event; returns the run's id."""
-    run_id = new_run_id()
+def begin_run(store: Store, plan: RunPlan, actor: str, run_id: str | None = None) -> str:
+    """Records a new run and its first event; returns the run's id (a new one unless it was chosen before)."""
+    run_id = run_id or new_run_id()
     source = store.artifacts.put(notebook_text(plan.nb).encode())
     record = RunRecord(
         run_id=run_id,
