@@ -134,7 +134,7 @@ def parse_url(url: str) -> ParsedUrl:
     Raises:
         UrlRefused: it is something else, or could be read as something else.
     """
-    _refuse_characters(url)
+    refuse_characters(url)
     matched = _AUTHORITY.fullmatch(url)
     if matched is None:
         raise _not_https(url)
@@ -147,7 +147,7 @@ def parse_url(url: str) -> ParsedUrl:
     return ParsedUrl(host, _normal_target(target, url))
 
 
-def _refuse_characters(url: str) -> None:
+def refuse_characters(url: str) -> None:
     if not url:
         raise _refused("the line is empty", url)
     if len(url) > MAX_URL:
