@@ -16,7 +16,7 @@ from learngraph_kernel.sandbox.acquisition import GitLimits, GitRefused
 from learngraph_kernel.sandbox.fetching import over
 
 Reader: TypeAlias = Callable[[str, int], tuple[str, bytes] | None]
-"""Takes an object's id and the size up to which it is wanted; returns its type and content, or None if it is missing."""
+"""Takes an object's id and the size up to which it is wanted; returns its type and content, or None: missing."""
 
 MAX_TREE_BYTES = 8 << 20
 MAX_COMMIT_BYTES = 1 << 20

@@ -77,7 +77,8 @@ def _pillow() -> Any:
 
 def _frames(source: Image.Image, format_name: str, limits: ImageLimits) -> list[tuple[Image.Image, int]]:
     """Every frame, clean, with how long it stands (milliseconds)."""
-    count = int(getattr(source, "n_frames", 1))
+    # A camera's JPEG may carry previews and depth maps as further "frames"; they are dropped like all metadata.
+    count = 1 if format_name == "JPEG" else int(getattr(source, "n_frames", 1))
     if count > limits.frames:
         raise over("frames", f"the image has {count} frames, more than {limits.frames}")
     if source.width * source.height * count > limits.pixels:

@@ -60,7 +60,9 @@ class Receipt:
     @classmethod
     def from_json(cls, body: dict[str, Any]) -> Receipt:
         """The inverse of `as_json`."""
-        fields: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in body.items()}
+        fields: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in body.items()
+        }
         return cls(**fields)
 
 

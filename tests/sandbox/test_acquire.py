@@ -1,3 +1,5 @@
+# ruff: noqa: E501  tables of answers, one a line
+
 from __future__ import annotations
 
 import dataclasses
@@ -138,7 +140,7 @@ def test_the_direct_connector_connects_to_an_address() -> None:
 
 def test_a_certificate_for_another_name_is_refused(world: World) -> None:
     world.replace(resolver=FixedResolver({"unlisted.example": ["127.0.0.1"]}))
-    with pytest.raises(AcquisitionFailed, match="certificate is not valid for unlisted.example"):
+    with pytest.raises(AcquisitionFailed, match=r"certificate is not valid for unlisted\.example"):
         fetch(world, "https://unlisted.example/data.csv")
     assert world.site.requests == []
 
