@@ -98,6 +98,7 @@ class Site:
         def answer(request: BaseHTTPRequestHandler) -> None:
             request.send_response(status)
             request.send_header("Location", location)
+            request.send_header("Content-Length", "0")
             request.end_headers()
 
         self.routes[path] = answer

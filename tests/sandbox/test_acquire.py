@@ -359,6 +359,18 @@ def test_an_answer_that_is_not_whole_stores_nothing(world: World, name: str, ans
     assert world.artifacts() == 0
 
 
+def test_a_short_body_is_noticed_also_when_tls_ends_properly(world: World) -> None:
+    def short(request: BaseHTTPRequestHandler) -> None:
+        request.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nabc")
+        assert isinstance(request.connection, ssl.SSLSocket)
+        request.connection.unwrap()
+
+    world.site.routes["/data.csv"] = short
+    with pytest.raises(AcquisitionFailed, match="stopped in the middle"):
+        fetch(world)
+    assert world.artifacts() == 0
+
+
 @pytest.mark.parametrize(
     "start", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n", b"HTTP/1.1 200 OK\r\nX: "]
 )

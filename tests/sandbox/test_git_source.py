@@ -188,7 +188,7 @@ def test_a_truncated_repository_is_refused(world: World, repository: Repository)
 def test_git_follows_no_redirect(world: World, repository: Repository, to: str) -> None:
     commit = repository.files(a=b"a")
     world.site.routes.pop("/repo.git/*")
-    world.site.redirect("/repo.git/info/refs", to + "info/refs")
+    world.site.redirect("/repo.git/info/refs", to + "info/refs?service=git-upload-pack")
     with pytest.raises(AcquisitionFailed):
         take(world, commit)
     assert all(request.startswith("files.example/repo.git/info/refs") for request in world.site.requests)
