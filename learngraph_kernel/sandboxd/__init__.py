@@ -1,5 +1,5 @@
-"""The daemon near the Docker socket, and all that only it may know: the image, the hardening, the engine's weaknesses.
+"""The daemon near the Docker socket, and all that only it may know.
 
-Only `engine` imports `docker`. Start reading at `hardening` (what every container gets), `baseline` (whether a container
-really has it), `preflight` (whether the engine can be trusted) and `image` (how the image is made).
+Only `engine` imports `docker`. What an agent does to files starts at `workspace` (the folder) and `storage` (what
+outlives it); `restore`, `quota` and `grants` watch over a command while it runs.
 """
