@@ -56,8 +56,7 @@ deletion_grants = Table(
     metadata,
     Column("id", String(40), primary_key=True),
     Column("workspace", String(64), nullable=False),
-    Column("paths", Text, nullable=False),  # canonical JSON list
-    Column("subtrees", Boolean, nullable=False),  # each path stands for everything below it as well
+    Column("paths", Text, nullable=False),  # JSON list; one that ends with a slash means everything below it
     Column("granted_by", Text, nullable=False),
     Column("granted_at", String(27), nullable=False),
     Column("expires_at", String(27), nullable=False),
