@@ -9,8 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from learngraph_kernel.errors import Unavailable
-
 SECONDS = 30.0
 
 
@@ -32,24 +30,21 @@ class ReportLine:
 
 
 def engine_report(environ: Mapping[str, str]) -> list[ReportLine]:
-    """Engine, known weaknesses and image of this machine.
+    """Engine, known weaknesses and image of this machine; a check that gives no answer is a line as well.
 
     Args:
         environ: environment variables of the asking process.
-
-    Raises:
-        Unavailable: the process gave no answer.
     """
     command = [sys.executable, "-m", "learngraph_kernel.sandboxd.preflight"]
     try:
         done = subprocess.run(command, env=dict(environ), capture_output=True, text=True, timeout=SECONDS, check=True)
     except subprocess.TimeoutExpired:
-        raise Unavailable(
-            f"no answer in {SECONDS:.0f} s",
-            where="docker engine",
-            remedy="restart the engine: systemctl restart docker",
-        ) from None
+        return [_unavailable(f"gave no answer in {SECONDS:.0f} s", "restart it: systemctl restart docker")]
     except subprocess.CalledProcessError as error:
         last = (error.stderr.strip().splitlines() or ["it said nothing"])[-1]
-        raise Unavailable(f"the check broke: {last}", where="docker engine", remedy="report this message") from error
+        return [_unavailable(f"the check broke: {last}", 'pip install --force-reinstall "learngraph"')]
     return [ReportLine(**line) for line in json.loads(done.stdout)]
+
+
+def _unavailable(detail: str, remedy: str) -> ReportLine:
+    return ReportLine("docker engine", "unavailable", detail, remedy)

@@ -6,6 +6,7 @@ The lower three change with the locks only and stay in the cache, so that a chan
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
@@ -91,6 +92,13 @@ def build_image(
         return present
     root = cache or cache_folder()
     root.mkdir(parents=True, exist_ok=True)
+    with (root / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # a second build waits, and then finds what the first one made
+        present = None if fresh else present_image(recipe, engine)
+        return present or _build(recipe, root, engine, fresh, progress)
+
+
+def _build(recipe: Recipe, root: Path, engine: Docker, fresh: bool, progress: Progress) -> BuiltImage:
     lower = None if fresh else _stored_layers(recipe, root)
     if lower is None:
         lower = _lower_layers(recipe, root, engine, progress)

@@ -11,7 +11,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import urllib.error
 import urllib.request
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -21,6 +20,10 @@ from learngraph_kernel.sandboxd.image.locks import Pinned
 
 SECONDS = 120.0
 CHUNK = 1 << 20
+DEBIAN = "http://deb.debian.org"
+SNAPSHOT = "https://snapshot.debian.org/archive"
+SNAPSHOT_TIME = "20261201T000000Z"
+"""The archive answers with the state of that time or the next one before it; raised together with the lock."""
 MANYLINUX = (36, 35, 34, 31, 28, 27, 26, 24, 17, 12, 5)
 """glibc versions up to Debian 12's whose wheels run in the image (PEP 600)."""
 
@@ -55,23 +58,41 @@ def fetch_packages(items: Sequence[Pinned], cache: Path, progress: Callable[[flo
     return paths
 
 
+def addresses(url: str) -> list[str]:
+    """Where a package of the lock may be had: the mirror, then Debian's archive of all versions there ever were.
+
+    Args:
+        url: as the lock has it, at deb.debian.org.
+    """
+    path = url.removeprefix(DEBIAN)
+    if path == url:
+        return [url]
+    mirror = os.environ.get("LEARNGRAPH_DEBIAN_MIRROR", DEBIAN).rstrip("/")
+    archive, _, rest = path.lstrip("/").partition("/")
+    return [mirror + path, f"{SNAPSHOT}/{archive}/{SNAPSHOT_TIME}/{rest}"]
+
+
 def _download(item: Pinned, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
-    where = f"{item.name} {item.version}"
-    try:
-        with (
-            urllib.request.urlopen(item.url, timeout=SECONDS) as source,
-            tempfile.NamedTemporaryFile(dir=target.parent, delete=False) as file,
-        ):
-            shutil.copyfileobj(source, file, CHUNK)
-    except (OSError, urllib.error.URLError) as error:
-        raise FetchError(
-            f"cannot be downloaded: {error}",
-            where=where,
-            remedy="Debian drops a version when it has a newer one: make the lock anew with `make image-lock`, "
-            "or fill LEARNGRAPH_IMAGE_CACHE from a machine that has it",
-        ) from error
-    _keep(Path(file.name), target, item)
+    failures = []
+    for address in addresses(item.url):
+        try:
+            with (
+                urllib.request.urlopen(address, timeout=SECONDS) as source,
+                tempfile.NamedTemporaryFile(dir=target.parent, delete=False) as file,
+            ):
+                shutil.copyfileobj(source, file, CHUNK)
+        except OSError as error:
+            failures.append(f"{address}: {error}")
+            continue
+        _keep(Path(file.name), target, item)
+        return
+    raise FetchError(
+        f"cannot be downloaded: {'; '.join(failures)}",
+        where=f"{item.name} {item.version}",
+        remedy="a mirror drops a version when it has a newer one: make the lock anew with `make image-lock`, "
+        "or fill LEARNGRAPH_IMAGE_CACHE from a machine that has it",
+    )
 
 
 def fetch_wheels(items: Sequence[Pinned], cache: Path, progress: Callable[[float], None]) -> list[Path]:
