@@ -6,7 +6,7 @@ import asyncio
 import logging
 import weakref
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,6 +25,10 @@ from learngraph_kernel.sandboxd.workers import Workers
 _log = logging.getLogger(__name__)
 
 
+async def _no_room() -> bool:
+    return False
+
+
 @dataclass
 class Core:
     """The daemon's shared parts.
@@ -33,6 +37,7 @@ class Core:
         clock: unix seconds.
         host_memory: bytes of the machine that runs containers.
         counters: by metric name, for `GET /v1/metrics`.
+        make_room: ends a warm kernel for somebody who needs its place; False when there is none.
     """
 
     settings: Settings
@@ -44,6 +49,7 @@ class Core:
     clock: Callable[[], float]
     host_memory: int
     counters: Counter[str] = field(default_factory=Counter)
+    make_room: Callable[[], Awaitable[bool]] = _no_room
     _locks: weakref.WeakValueDictionary[tuple[str, str], asyncio.Lock] = field(
         default_factory=weakref.WeakValueDictionary
     )

@@ -81,6 +81,10 @@ class DockerEngine:
         except (NoImage, NoContainer):
             return None
 
+    def image_with_label(self, label: str, value: str) -> str | None:
+        rows = self._call(lambda api: api.images(filters={"label": f"{label}={value}"}), repeat=True)
+        return str(rows[0]["Id"]) if rows else None
+
     def create(self, name: str, config: Mapping[str, Any]) -> str:
         body = dict(config)
 

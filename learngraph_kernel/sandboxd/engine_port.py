@@ -83,6 +83,10 @@ class EnginePort(Protocol):
         """What the engine knows of an image: `Id`, `Size`, `Created`; None when it is not there."""
         ...
 
+    def image_with_label(self, label: str, value: str) -> str | None:
+        """The id of an image that carries a label."""
+        ...
+
     def create(self, name: str, config: Mapping[str, Any]) -> str:
         """Makes a container from `hardening.container_config`'s plain data; returns its id."""
         ...

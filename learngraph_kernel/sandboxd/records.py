@@ -79,12 +79,20 @@ class Records:
         return dict(values)
 
     def update(
-        self, table: sa.Table, identity: str, values: Mapping[str, Any], *, when: Sequence[str] | None = None
+        self,
+        table: sa.Table,
+        identity: str,
+        values: Mapping[str, Any],
+        *,
+        when: Sequence[str] | None = None,
+        container: str | None = None,
     ) -> bool:
-        """Changes one row; `when` names the states it must be in. Returns whether it was changed."""
+        """Changes one row if it is in one of the states `when` and has this container. Returns whether it did."""
         statement = sa.update(table).where(table.c.id == identity).values(**values)
         if when is not None:
             statement = statement.where(table.c.state.in_(when))
+        if container is not None:
+            statement = statement.where(table.c.container == container)
         with self.transaction() as connection:
             return connection.execute(statement).rowcount == 1
 
@@ -118,15 +126,31 @@ class Records:
             {"owner": owner, "key": key, "request": request, "resource": resource, "answer": text, "created": now},
         )
 
-    def note_answer(self, owner: str, key: str, answer: Any) -> None:
-        """The answer of a key whose resource took a while."""
+    def used_image(self, image: str) -> Row | None:
+        """When an image was first used here; None when it never was."""
+        return self.row(sa.select(schema.used_images).where(schema.used_images.c.id == image))
+
+    def note_image(self, image: str, now: float) -> None:
+        """Remembers that containers were started from an image."""
+        with self.transaction():
+            if self.used_image(image) is None:
+                self.insert(schema.used_images, {"id": image, "first_used": now})
+
+    def progress(self, job: str, step: str, share: float, line: str, longest: int) -> None:
+        """Notes where a job is; its progress never falls, and its log keeps its end."""
+        table = schema.image_jobs
+        with self.transaction():
+            row = self.get(table, job)
+            if row is None:
+                return
+            log = f"{row['log']}{line}\n"[-longest:] if line else row["log"]
+            self.update(table, job, {"step": step, "progress": max(row["progress"], min(share, 1.0)), "log": log})
+
+    def forget_key(self, owner: str, key: str) -> None:
+        """Frees a key whose resource was rolled back."""
         table = schema.idempotency
         with self.transaction() as connection:
-            connection.execute(
-                sa.update(table)
-                .where(table.c.owner == owner, table.c.key == key, table.c.answer.is_(None))
-                .values(answer=json.dumps(answer, sort_keys=True))
-            )
+            connection.execute(sa.delete(table).where(table.c.owner == owner, table.c.key == key))
 
     def forget(self, *, before: float) -> None:
         """Drops keys and tickets that are too old to matter."""

@@ -17,7 +17,7 @@ import sqlalchemy as sa
 
 from learngraph_kernel.canonical import digest
 from learngraph_kernel.errors import LearnGraphError
-from learngraph_kernel.sandbox.answers import BadRequest, Conflict, NotFound
+from learngraph_kernel.sandbox.answers import BadRequest, Conflict, NotFound, OverCapacity
 from learngraph_kernel.sandboxd import capacity, folders, schema
 from learngraph_kernel.sandboxd.auth import Caller
 from learngraph_kernel.sandboxd.containers import workspace_container
@@ -174,8 +174,14 @@ class Sandboxes:
             return live
 
     async def _reserve(self, row: Row) -> None:
-        async with self._core.gate.closed():
-            await self._core.workers.record(self._mark_starting, row["id"])
+        while True:
+            try:
+                async with self._core.gate.closed():
+                    await self._core.workers.record(self._mark_starting, row["id"])
+                    return
+            except OverCapacity as error:
+                if error.code == "user_containers" or not await self._core.make_room():
+                    raise
 
     def _mark_starting(self, identity: str) -> None:
         records = self._core.records
@@ -186,7 +192,8 @@ class Sandboxes:
             if row["state"] not in ACTIVE:
                 capacity.judge(self._core.load(row["owner"]), self._core.settings)
             now = self._core.clock()
-            records.update(boxes, identity, {"state": "starting", "active": now, "started": now, "reason": None})
+            changes = {"state": "starting", "active": now, "started": now, "reason": None, "container": None}
+            records.update(boxes, identity, changes)
 
     async def _launch(self, row: Row, name: str) -> Live:
         core = self._core
@@ -231,8 +238,10 @@ class Sandboxes:
         except LearnGraphError as error:
             _log.warning("container of %s not removed yet: %s", live.sandbox, error)
         changes = {"state": "cold", "container": None, "started": None, "reason": reason}
-        table = self._core.records
-        await self._core.workers.record(table.update, boxes, live.sandbox, changes, when=ACTIVE)
+        update = self._core.records.update  # a container that was started meanwhile is not the one that went
+        await self._core.workers.record(
+            update, boxes, live.sandbox, changes, when=ACTIVE, container=live.container
+        )
 
     async def stop(self, row: Row, reason: str) -> None:
         """Makes a sandbox cold."""

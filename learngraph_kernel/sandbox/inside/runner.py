@@ -112,7 +112,7 @@ class Runner:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 cwd=frame["cwd"],
-                env=frame["env"],
+                env={**os.environ, **frame["env"]},  # the container's own: sandboxd's and the image's
                 start_new_session=True,
                 umask=0o022,
                 bufsize=0,
