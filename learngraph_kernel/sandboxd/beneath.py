@@ -57,7 +57,9 @@ def open_beneath(root_fd: int, path: str, flags: int = os.O_RDONLY) -> int:
         NoSuchFile: it does not exist.
         OSError: anything else.
     """
-    flags |= os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
+    flags |= os.O_NOFOLLOW | os.O_CLOEXEC
+    if not flags & os.O_PATH:  # which opens nothing, and with which openat2 takes no other flag
+        flags |= os.O_NOCTTY | os.O_NONBLOCK
     try:
         return _openat2(root_fd, path, flags) if OPENAT2 else _open_by_component(root_fd, path, flags)
     except FileNotFoundError as error:

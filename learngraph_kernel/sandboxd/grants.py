@@ -131,7 +131,6 @@ class Grants:
             if open_:
                 raise _challenge(open_)
             if not all(self._spend(connection, grant, by) for grant in spend):
-                connection.rollback()
                 raise _challenge(needed)
 
     def _live(self, connection: Connection, workspace: str) -> list[DeletionGrant]:

@@ -32,13 +32,13 @@ class Plan:
 
     Attributes:
         remove: containers to remove.
-        cold: sandboxes to make cold.
+        cold: sandboxes to make cold, with the container they claim.
         exited: kernels whose container ended, with its exit code.
         failed: kernels that never got a container, or lost it.
     """
 
     remove: list[str] = field(default_factory=list)
-    cold: list[str] = field(default_factory=list)
+    cold: list[tuple[str, str | None]] = field(default_factory=list)
     exited: list[tuple[str, int | None]] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
 
@@ -84,7 +84,7 @@ def plan(
             result.remove.append(facts.id)
     for row in sandboxes:
         if starting or (row["state"] != "starting" and row["container"] not in held):
-            result.cold.append(row["id"])
+            result.cold.append((row["id"], row["container"]))
     return result
 
 
@@ -135,9 +135,10 @@ class Reconciler:
                 core.counters["orphans_removed"] += 1
             except LearnGraphError as error:
                 _log.warning("orphan %s not removed yet: %s", container[:12], error)
-        for identity in todo.cold:
-            changes = {"state": "cold", "container": None, "started": None, "reason": "its container was gone"}
-            await core.workers.record(core.records.update, boxes, identity, changes, when=("running", "warm_idle"))
+        changes = {"state": "cold", "container": None, "started": None, "reason": "its container was gone"}
+        for identity, claimed in todo.cold:
+            update, states = core.records.update, ("running", "warm_idle")
+            await core.workers.record(update, boxes, identity, changes, when=states, container=claimed)
         await core.workers.record(core.records.forget, before=core.clock() - 7 * 86_400)
         return todo
 

@@ -92,10 +92,11 @@ class DeletionGuard:
         return [path for path in self._gone(now) if path not in now.files]
 
     def forget(self, paths: Iterable[str]) -> None:
-        """Stops protecting files that are deleted by a call of the API while the command runs."""
+        """Stops protecting files, and folders with all in them, that a call of the API deletes meanwhile."""
         for path in paths:
-            self._before.files.pop(path, None)
-            self._before.folders.pop(path, None)
+            for kept in (self._before.files, self._before.folders):
+                for each in [each for each in kept if each == path or each.startswith(f"{path}/")]:
+                    del kept[each]
 
     def restore(self, authorise: Authorise = nothing_allowed) -> RestoreReport:
         """Brings back what was deleted without permission. The command must have ended.
@@ -108,7 +109,7 @@ class DeletionGuard:
         replaced = [path for path in gone if path in now.files]
         deleted = [path for path in gone if path not in now.files]
         alive = {status.st_ino for status in now.folders.values()}
-        # A folder's number can be used again once it is gone, unlike a file's: then an *empty* folder is taken for moved.
+        # Unlike a file's, a folder's number can be used again; then an *empty* folder that is gone is taken for moved.
         folders = [
             path
             for path, status in self._before.folders.items()

@@ -206,13 +206,16 @@ class Sandboxes:
         try:
             await core.workers.run(core.engine.start, container)
             await link.hello(core.settings.start_seconds)
+            inspected = await core.workers.run(core.engine.inspect, container)
+            # Held before the row says so: whoever compares rows with what is held must not find it missing.
+            live = self.live[row["id"]] = Live(row["id"], container, link, int(inspected["State"]["Pid"]))
             changes = {"state": "warm_idle", "container": container, "image": image, "active": core.clock()}
             await core.workers.record(core.records.update, boxes, row["id"], changes)
+            await core.workers.record(core.records.note_image, image, core.clock())
         except BaseException:
+            self.live.pop(row["id"], None)
             await link.close()
             raise
-        inspected = await core.workers.run(core.engine.inspect, container)
-        live = self.live[row["id"]] = Live(row["id"], container, link, int(inspected["State"]["Pid"]))
         return live
 
     async def _roll_back(self, identity: str, name: str, error: BaseException) -> None:

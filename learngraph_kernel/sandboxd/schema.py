@@ -33,8 +33,9 @@ file_versions = Table(
     Index(None, "sha256"),
 )
 
-# The files a workspace has now. `inode`, `mtime_ns` and `size` are those of the physical file that was hashed last: as
-# long as they stay, its content is `version` and need not be hashed again. Null: it has never been in a folder.
+# The files a workspace has now. The last four columns are those of the physical file that was hashed last: while they
+# stay, its content is `version` and need not be hashed again. `ctime_ns` is among them because, unlike `mtime_ns`, the
+# container cannot set it. Null: the file has never been in a folder.
 workspace_files = Table(
     "workspace_files",
     metadata,
@@ -43,6 +44,7 @@ workspace_files = Table(
     Column("version", Integer, nullable=False),
     Column("inode", Integer),
     Column("mtime_ns", Integer),
+    Column("ctime_ns", Integer),
     Column("seen_size", Integer),
     ForeignKeyConstraint(
         ["workspace", "path", "version"],

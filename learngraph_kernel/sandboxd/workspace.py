@@ -50,12 +50,10 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A file as it lies in the folder, with what identifies its content as long as nobody writes to it."""
+    """A file that was written, and its status in the folder."""
 
     path: str
-    inode: int
-    mtime_ns: int
-    size: int
+    status: os.stat_result
 
 
 class WorkspaceFolder:
@@ -102,29 +100,44 @@ class WorkspaceFolder:
         path = check_path(path, new=True)
         if "/" not in path:
             raise FileRefused("is_a_folder", "this is a folder", path)
-        name = path.rpartition("/")[2]
         before = scan(self.files_fd, limits)
         missing = sum(1 for folder in _ancestors(path) if folder not in before.folders)
         if before.stopped is not None:
             raise QuotaExceeded(before.stopped, limits, before.usage)
         check_room(before.usage, limits, size=0, files=0 if path in before.files else 1, directories=missing)
-        old = before.files.get(path)
         # The old file stays until the new one is complete, but what it holds counts no more.
-        room = limits.bytes - before.usage.bytes + (old.st_size if old is not None and old.st_nlink <= 2 else 0)
-        staged, status = self._stage(data, room, limits, before)
+        room = limits.bytes - before.usage.bytes
+        if path in before.files and before.files[path].st_nlink <= 2:
+            room += before.files[path].st_size
+        try:
+            return self.place(path, data, room=room)
+        except BufferError as error:
+            raise QuotaExceeded("bytes", limits, before.usage) from error
+
+    def place(self, path: str, data: bytes | BinaryIO, *, room: int) -> Placed:
+        """Writes a file of at most `room` bytes without asking for the rest of the quota; see `put`.
+
+        Raises:
+            BufferError: there was more; nothing was changed.
+            PathRefused, FileRefused
+        """
+        path = check_path(path, new=True)
+        name = path.rpartition("/")[2]
+        staged = self._stage(data, room)
         try:
             parent = self._make_folders(path)
             try:
                 self._check_target(parent, name, path)
                 os.rename(staged, name, src_dir_fd=self.staging_fd, dst_dir_fd=parent)
+                status = os.stat(name, dir_fd=parent, follow_symlinks=False)
             finally:
                 os.close(parent)
-        except IsADirectoryError as error:
-            raise FileRefused("is_a_folder", "there is a folder of that name", path) from error
+        except (IsADirectoryError, FileNotFoundError) as error:
+            raise FileRefused("changing", "something else was put there meanwhile", path, "try again") from error
         finally:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(staged, dir_fd=self.staging_fd)
-        return Placed(path, status.st_ino, status.st_mtime_ns, status.st_size)
+        return Placed(path, status)
 
     def delete(self, path: str, *, recursive: bool = False) -> list[str]:
         """Deletes a file or, when `recursive`, a folder; only below `work/`.
@@ -168,7 +181,7 @@ class WorkspaceFolder:
             raise
         return cast(BinaryIO, os.fdopen(descriptor, "rb"))
 
-    def list(self, path: str | None = None, *, recursive: bool = False) -> tuple[list[Listed], bool]:
+    def entries(self, path: str | None = None, *, recursive: bool = False) -> tuple[list[Listed], bool]:
         """What lies in a folder of the workspace (None: its top), by path.
 
         Returns:
@@ -273,7 +286,8 @@ class WorkspaceFolder:
         if kind != "file":
             raise FileRefused("is_a_folder" if kind == "folder" else "not_a_file", f"there is a {kind} here", path)
 
-    def _stage(self, data: bytes | BinaryIO, room: int, limits: Limits, before: Scan) -> tuple[str, os.stat_result]:
+    def _stage(self, data: bytes | BinaryIO, room: int) -> str:
+        """Writes to a new file in `staging`; not flushed to disk, since the logical layer is what lasts."""
         name = f"new-{secrets.token_hex(8)}"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         descriptor = os.open(name, flags, 0o600, dir_fd=self.staging_fd)
@@ -282,15 +296,13 @@ class WorkspaceFolder:
                 for chunk in _chunks(data):
                     room -= len(chunk)
                     if room < 0:
-                        raise QuotaExceeded("bytes", limits, before.usage)
+                        raise BufferError("more bytes than there is room for")
                     file.write(chunk)
-                file.flush()
                 self.own(descriptor, 0o644)
-                os.fsync(descriptor)
-                return name, os.fstat(descriptor)
         except BaseException:
             os.unlink(name, dir_fd=self.staging_fd)
             raise
+        return name
 
 
 def remove_tree(staging: int, name: str, prefix: str = "") -> list[str]:
