@@ -24,6 +24,7 @@ COMMANDS: dict[str, str] = {
     "query": "Run one guarded query against a source.",
     "source": "Add, list, test or remove data sources.",
     "gc": "Remove artifacts that nothing refers to.",
+    "sandboxd": "Run the sandbox daemon in the foreground.",
     "doctor": "Every component, its state, and the remedy for what fails.",
 }
 

@@ -375,10 +375,11 @@ class Handler(tornado.web.RequestHandler):
         self.set_header("Content-Type", "application/json")
         self.finish(json.dumps({"error": error}, ensure_ascii=False).encode())
 
-
     def write_error(self, status_code: int, **_: Any) -> None:
         """What tornado itself refuses: a method nobody has, a malformed request."""
-        self._refuse(status_code, {"code": "bad_request", "reason": "this is no call of the API", "place": None, "remedy": None})
+        self._refuse(
+            status_code, {"code": "bad_request", "reason": "this is no call of the API", "place": None, "remedy": None}
+        )
 
 
 class Unknown(Handler):
@@ -407,6 +408,6 @@ def application(daemon: Daemon) -> tornado.web.Application:
 def _log_request(handler: tornado.web.RequestHandler) -> None:
     request = handler.request
     level = logging.DEBUG if handler.get_status() < 500 else logging.WARNING
-    _log.log(level, "%s %s %s %.1f ms", handler.get_status(), request.method, request.path, 1e3 * request.request_time())
-
-
+    _log.log(
+        level, "%s %s %s %.1f ms", handler.get_status(), request.method, request.path, 1e3 * request.request_time()
+    )

@@ -69,7 +69,10 @@ def judge_machine(load: Load, settings: Settings) -> None:
             f"more than {settings.memory_share:.0%}",
             code="host_memory",
             remedy="try again when a container has stopped; an administrator can raise memory_share",
-            zh=(f"再启动一个容器将分配超过 {settings.memory_share:.0%} 的主机内存", "请在其他容器停止后重试；管理员可提高 memory_share"),
+            zh=(
+                f"再启动一个容器将分配超过 {settings.memory_share:.0%} 的主机内存",
+                "请在其他容器停止后重试；管理员可提高 memory_share",
+            ),
         )
     judge_disk(load.disk_free, settings)
 

@@ -110,7 +110,10 @@ class Commands:
                 "sandbox-policy-v1 runs fixed tasks only, never a command",
                 code="policy_forbids_commands",
                 remedy="use POST …/inspect, or a session under sandbox-agent-v1",
-                zh=("sandbox-policy-v1 仅允许固定任务，不能执行命令", "请使用 inspect 接口，或改用 sandbox-agent-v1 的会话"),
+                zh=(
+                    "sandbox-policy-v1 仅允许固定任务，不能执行命令",
+                    "请使用 inspect 接口，或改用 sandbox-agent-v1 的会话",
+                ),
             )
         argv, limit = request.get("argv"), self._core.settings.command_seconds
         if not isinstance(argv, list) or not argv or not all(isinstance(word, str) for word in argv):
@@ -313,4 +316,3 @@ def _busy() -> Conflict:
         remedy="wait for it, or cancel it",
         zh=("此工作区正在执行另一个命令", "请等待其结束或取消它"),
     )
-

@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-
 from learngraph_kernel.canonical import digest
 from learngraph_kernel.errors import LearnGraphError
 from learngraph_kernel.sandbox.answers import BadRequest, Conflict, NotReady
@@ -113,5 +112,3 @@ def engine_refusal(error: LearnGraphError) -> LearnGraphError:
             zh=("容器引擎未能完成此操作", "请查看 sandboxd 日志，并运行 learngraph doctor"),
         )
     return error
-
-

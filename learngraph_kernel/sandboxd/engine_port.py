@@ -42,7 +42,10 @@ def unreachable() -> NotReady:
         code="engine_unreachable",
         remedy="start Docker (systemctl start docker) and give sandboxd's user access to its socket; "
         "calls work again as soon as it answers",
-        zh=("容器引擎没有响应", "请启动 Docker（systemctl start docker），并允许 sandboxd 的用户访问其套接字；恢复后即可重试"),
+        zh=(
+            "容器引擎没有响应",
+            "请启动 Docker（systemctl start docker），并允许 sandboxd 的用户访问其套接字；恢复后即可重试",
+        ),
     )
 
 

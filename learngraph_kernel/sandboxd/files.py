@@ -198,5 +198,3 @@ def container_pids(first_pid: int) -> Iterable[int]:
 
 def _key(row: Row) -> str:
     return workspace_key(row["owner"], row["session"])
-
-

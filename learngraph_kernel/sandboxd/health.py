@@ -74,7 +74,10 @@ class Health:
             "state": "warning",
             "reason": "no common ceiling for all containers; each has its own limit only",
             "remedy": "run sandboxd as root with the engine's cgroupfs driver",
-            "zh": {"reason": "未能设置所有容器共用的 CPU 上限", "remedy": "请以 root 运行 sandboxd，并使用 cgroupfs 驱动"},
+            "zh": {
+                "reason": "未能设置所有容器共用的 CPU 上限",
+                "remedy": "请以 root 运行 sandboxd，并使用 cgroupfs 驱动",
+            },
         }
 
     async def metrics(self) -> str:

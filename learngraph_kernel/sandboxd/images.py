@@ -95,7 +95,7 @@ class Images:
             raise NotReady(
                 "image_mode is prebuilt and no image is pinned",
                 code="image_not_pinned",
-                remedy="set image = \"sha256:…\" in sandboxd's settings",
+                remedy='set image = "sha256:…" in sandboxd\'s settings',
                 zh=("image_mode 为 prebuilt，但未固定镜像", "请在 sandboxd 配置中设置 image"),
             )
         return self._core.engine.image_with_label(LABEL, self._recipe().inputs())
@@ -122,7 +122,7 @@ class Images:
             raise BadRequest(
                 "no registry is configured",
                 code="no_registry",
-                remedy="set image_registry = \"registry/name@sha256:…\" in sandboxd's settings, or build",
+                remedy='set image_registry = "registry/name@sha256:…" in sandboxd\'s settings, or build',
             )
         identity = {"call": "images", "kind": kind}
         async with self._core.lock("key", caller.owner, key):
@@ -261,5 +261,3 @@ def _missing(image: str | None = None) -> NotReady:
         remedy="make it: `make image`, or POST /v1/images/build",
         zh=("容器引擎中没有沙箱镜像", "请构建镜像：make image，或调用 POST /v1/images/build"),
     )
-
-

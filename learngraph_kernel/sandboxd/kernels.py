@@ -114,7 +114,9 @@ class Kernels:
         if not isinstance(run, str) or not 0 < len(run) <= 128 or not run.isprintable():
             raise BadRequest("run must be the id of a run", code="bad_run")
         environment = request.get("environment", {})
-        if not isinstance(environment, dict) or not all(isinstance(v, str) and "\0" not in v for v in environment.values()):
+        if not isinstance(environment, dict) or not all(
+            isinstance(v, str) and "\0" not in v for v in environment.values()
+        ):
             raise BadRequest("environment must be an object of strings", code="bad_environment")
         foreign = set(environment) - KERNEL_ENVIRONMENT
         if foreign:
@@ -417,7 +419,15 @@ class Kernels:
 
 
 def _new_row(
-    owner: str, run: str | None, image: str, made: tuple[Path, Path], *, ours: bool, warm: bool, caller: str | None, now: float
+    owner: str,
+    run: str | None,
+    image: str,
+    made: tuple[Path, Path],
+    *,
+    ours: bool,
+    warm: bool,
+    caller: str | None,
+    now: float,
 ) -> Row:
     return {
         "id": new_id("k"),

@@ -141,5 +141,3 @@ class Reconciler:
             await core.workers.record(update, boxes, identity, changes, when=states, container=claimed)
         await core.workers.record(core.records.forget, before=core.clock() - 7 * 86_400)
         return todo
-
-

@@ -41,7 +41,7 @@ class Records:
         self.engine: Engine = sa.create_engine(
             f"sqlite:///{path}", poolclass=StaticPool, connect_args={"check_same_thread": False}
         )
-        event.listen(self.engine, "connect", _pragmas)
+        event.listen(self.engine, "connect", pragmas)
         event.listen(self.engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
         schema.metadata.create_all(self.engine)
         self._open: Connection | None = None
@@ -102,7 +102,9 @@ class Records:
 
     def count(self, table: sa.Table, *conditions: sa.ColumnElement[bool]) -> int:
         with self.transaction() as connection:
-            return int(connection.execute(sa.select(sa.func.count()).select_from(table).where(*conditions)).scalar_one())
+            return int(
+                connection.execute(sa.select(sa.func.count()).select_from(table).where(*conditions)).scalar_one()
+            )
 
     def fact(self, name: str, make: str) -> str:
         """A value that is fixed the first time it is asked for (the instance's id, its secret)."""
@@ -159,7 +161,8 @@ class Records:
             connection.execute(sa.delete(schema.tickets).where(schema.tickets.c.expires < before))
 
 
-def _pragmas(connection: Any, _record: Any) -> None:
+def pragmas(connection: Any, _record: Any) -> None:
+    """Durable and enforced: for every connection to this database."""
     connection.isolation_level = None  # SQLAlchemy's begin event issues BEGIN itself
     cursor = connection.cursor()
     for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "busy_timeout=10000"):

@@ -242,9 +242,7 @@ class Sandboxes:
             _log.warning("container of %s not removed yet: %s", live.sandbox, error)
         changes = {"state": "cold", "container": None, "started": None, "reason": reason}
         update = self._core.records.update  # a container that was started meanwhile is not the one that went
-        await self._core.workers.record(
-            update, boxes, live.sandbox, changes, when=ACTIVE, container=live.container
-        )
+        await self._core.workers.record(update, boxes, live.sandbox, changes, when=ACTIVE, container=live.container)
 
     async def stop(self, row: Row, reason: str) -> None:
         """Makes a sandbox cold."""
@@ -299,4 +297,3 @@ class Sandboxes:
 
 def _short(error: BaseException) -> str:
     return error.what if isinstance(error, LearnGraphError) else type(error).__name__
-
