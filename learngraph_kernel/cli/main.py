@@ -23,6 +23,7 @@ COMMANDS: dict[str, str] = {
     "audit": "Check every number of a text against tables.",
     "query": "Run one guarded query against a source.",
     "source": "Add, list, test or remove data sources.",
+    "sandbox": "The closed box: what may enter it, and what runs in it.",
     "gc": "Remove artifacts that nothing refers to.",
     "sandboxd": "Run the sandbox daemon in the foreground.",
     "doctor": "Every component, its state, and the remedy for what fails.",
