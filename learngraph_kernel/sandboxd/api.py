@@ -175,7 +175,13 @@ async def delete_sandbox(call: Call) -> Answer:
 
 async def begin_command(call: Call) -> Answer:
     row = await call.sandbox("exec")
-    return await call.daemon.commands.begin(call.caller, row, call.json(), check_key(call.key))
+    service, wait = call.daemon.commands, call.number("wait")
+    begun = await service.begin(call.caller, row, call.json(), check_key(call.key))
+    if wait == 0:
+        return begun
+    await call.allow("observe", f"session:{row['session']}")
+    await service.ended(begun["exec"], wait)
+    return await service.show(begun["exec"], {"stdout": 0, "stderr": 0}, 0)
 
 
 async def list_commands(call: Call) -> Answer:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -57,6 +58,7 @@ class Running:
     live: Live
     output: CommandOutput
     stop: asyncio.Event = field(default_factory=asyncio.Event)
+    end: asyncio.Event = field(default_factory=asyncio.Event)
     stopped: Ending | None = None
 
 
@@ -219,6 +221,7 @@ class Commands:
         running.live.command = None
         running.live.idle.set()
         running.output.wake()
+        running.end.set()
 
     def _write_end(self, running: Running, row: Row, ending: Ending, report: Row) -> None:
         records, now = self._core.records, self._core.clock()
@@ -236,6 +239,13 @@ class Commands:
             records.update(execs, running.id, values)
             idle = {"state": "warm_idle", "active": now}
             records.update(sandboxes_table, row["id"], idle, when=("running",), container=running.live.container)
+
+    async def ended(self, identity: str, wait: float) -> None:
+        """Returns when a command has ended, after `wait` seconds at the latest."""
+        running = self.running.get(identity)
+        if running is not None:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(running.end.wait(), min(wait, MAX_WAIT))
 
     async def show(self, identity: str, offsets: Mapping[str, int], wait: float) -> Row:
         """A command's state and its output from the offsets; waits up to `wait` seconds for news."""
