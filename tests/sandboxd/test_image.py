@@ -20,7 +20,7 @@ from learngraph_kernel.sandboxd.image.command import make_image, pull_image, rec
 from learngraph_kernel.sandboxd.image.debs import read_deb
 from learngraph_kernel.sandboxd.image.docker_command import Docker
 from learngraph_kernel.sandboxd.image.errors import EngineError, FetchError, LockError, NotReproducible
-from learngraph_kernel.sandboxd.image.fetch import SNAPSHOT_TIME, addresses, cached, fetch_packages
+from learngraph_kernel.sandboxd.image.fetch import addresses, cached, fetch_packages
 from learngraph_kernel.sandboxd.image.layer import EPOCH, Tree, file, folder, merge, symlink, write_layer
 from learngraph_kernel.sandboxd.image.locks import Pinned, read_packages, read_requirements
 from learngraph_kernel.sandboxd.image.recipe import Recipe, recipe_folder
@@ -29,6 +29,7 @@ from learngraph_kernel.sandboxd.image.wheels import PACKAGES, read_wheel
 from tests.sandbox.conftest import Engine, RunContainer
 
 HASH = "a" * 64
+WHEN = "20261201T040000Z"
 SLEEP = ("/usr/bin/python3.11", "-I", "-B", "-c", "import time; time.sleep(600)")
 
 
@@ -209,23 +210,23 @@ def test_a_package_that_is_not_what_the_lock_names_is_not_kept(tmp_path: Path) -
     (tmp_path / "other.deb").write_bytes(b"other")
     item = Pinned("a", "1", HASH, (tmp_path / "other.deb").as_uri())
     with pytest.raises(FetchError, match="the lock names"):
-        fetch_packages([item], tmp_path / "cache", lambda share: None)
+        fetch_packages([item], tmp_path / "cache", lambda share: None, WHEN)
     assert list((tmp_path / "cache" / "files").iterdir()) == []
 
 
 def test_a_package_that_debian_dropped_says_what_to_do(tmp_path: Path) -> None:
     item = Pinned("a", "1", HASH, (tmp_path / "gone.deb").as_uri())
     with pytest.raises(FetchError, match="make image-lock"):
-        fetch_packages([item], tmp_path / "cache", lambda share: None)
+        fetch_packages([item], tmp_path / "cache", lambda share: None, WHEN)
 
 
 def test_a_version_that_the_mirror_dropped_is_looked_for_in_the_archive(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LEARNGRAPH_DEBIAN_MIRROR", "http://mirror.example/")
-    assert addresses("http://deb.debian.org/debian-security/pool/a.deb") == [
+    assert addresses("http://deb.debian.org/debian-security/pool/a.deb", WHEN) == [
         "http://mirror.example/debian-security/pool/a.deb",
-        f"https://snapshot.debian.org/archive/debian-security/{SNAPSHOT_TIME}/pool/a.deb",
+        f"https://snapshot.debian.org/archive/debian-security/{WHEN}/pool/a.deb",
     ]
-    assert addresses("http://other.example/debian/pool/a.deb") == ["http://other.example/debian/pool/a.deb"]
+    assert addresses("http://other.example/debian/pool/a.deb", WHEN) == ["http://other.example/debian/pool/a.deb"]
 
 
 def test_a_filled_cache_needs_no_network(tmp_path: Path) -> None:
@@ -233,7 +234,7 @@ def test_a_filled_cache_needs_no_network(tmp_path: Path) -> None:
     path = cached(tmp_path, item, ".deb")
     path.parent.mkdir()
     path.write_bytes(b"x")
-    assert fetch_packages([item], tmp_path, lambda share: None) == [path]
+    assert fetch_packages([item], tmp_path, lambda share: None, WHEN) == [path]
 
 
 def _layer(path: Path, content: bytes) -> Layer:

@@ -140,7 +140,7 @@ def _lower_layers(recipe: Recipe, cache: Path, engine: Docker, progress: Progres
 def package_trees(recipe: Recipe, cache: Path, progress: Callable[[float], None]) -> tuple[Tree, Tree]:
     """What the Debian packages and our own files bring, and what the wheels bring; downloads what the cache lacks."""
     debian = recipe.skeleton()
-    for path in fetch_packages(recipe.debian, cache, lambda share: progress(share * 0.2)):
+    for path in fetch_packages(recipe.debian, cache, lambda share: progress(share * 0.2), recipe.snapshot):
         merge(read_deb(path), debian)
     merge(recipe.skeleton().items(), debian)  # ours win over the packages' own
     wheels: Tree = {}

@@ -7,6 +7,7 @@ else, so a registry that is down or gives other bytes is an error and never anot
 from __future__ import annotations
 
 import argparse
+import datetime as dt
 import json
 import os
 import shutil
@@ -130,7 +131,7 @@ def relock(root: Path, cache: Path) -> None:
     """Makes the locks, the font list and `image.lock` anew: twice built, so that the record is of what repeats."""
     if not os.access(root, os.W_OK):
         raise LockError("cannot be written", where=str(root), remedy="make the locks in a checkout")
-    (root / "packages.lock").write_text(lock_packages((root / "packages.in").read_text()))
+    (root / "packages.lock").write_text(lock_packages((root / "packages.in").read_text(), dt.datetime.now(dt.UTC)))
     (root / "requirements.lock").write_text(lock_requirements(root / "requirements.in"))
     shutil.rmtree(root / FONTS, ignore_errors=True)
     (root / "image.lock").unlink(missing_ok=True)

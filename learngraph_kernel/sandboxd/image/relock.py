@@ -7,6 +7,7 @@ leading `-`): nothing in the image installs, configures or removes packages, so 
 
 from __future__ import annotations
 
+import datetime as dt
 import hashlib
 import lzma
 import os
@@ -53,10 +54,11 @@ class Stanza:
     depends: tuple[str, ...]
 
 
-def lock_packages(wanted: str) -> str:
+def lock_packages(wanted: str, now: dt.datetime) -> str:
     """The text of `packages.lock`.
 
     Args:
+        now: the time, in UTC.
         wanted: the text of `packages.in`: a package a line; `-name` is never taken; `#` starts a comment.
 
     Raises:
@@ -73,7 +75,8 @@ def lock_packages(wanted: str) -> str:
     names = [word for word in words if word and not word.startswith("-")]
     chosen = closure(names, known, {word[1:] for word in words if word.startswith("-")})
     lines = [Pinned(s.name, s.version, s.sha256, s.url).as_package() for s in chosen]
-    return HEADER.format("packages.in") + "".join(f"{line}\n" for line in lines)
+    snapshot = f"# snapshot {now:%Y%m%dT%H%M%SZ}\n"
+    return HEADER.format("packages.in") + snapshot + "".join(f"{line}\n" for line in lines)
 
 
 def closure(names: Iterable[str], known: Mapping[str, Stanza], excluded: set[str]) -> list[Stanza]:
