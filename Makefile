@@ -1,13 +1,13 @@
 # `make demo` and `make test` are all a new machine needs; both prepare .venv first. The same steps run in CI (.ci/run).
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lab bench doctor lint format lock clean
+.PHONY: help setup demo test lab bench doctor lint format lock image image-lock clean
 
 export LEARNGRAPH_HOME ?= $(CURDIR)/.learngraph
 BIN := .venv/bin
 LINT := $(BIN)/ruff check . && $(BIN)/ruff format --check --quiet . && $(BIN)/mypy
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
 
 setup: ## prepare .venv (does nothing when it is up to date)
 	@.ci/setup
@@ -43,6 +43,12 @@ lock: setup ## resolve requirements.lock anew from pyproject.toml (the only step
 	@.venv/lock/bin/python -m pip install --quiet --disable-pip-version-check uv
 	@.venv/lock/bin/uv pip compile pyproject.toml --extra dev --generate-hashes --python-version 3.11 --quiet \
 	  --no-header --output-file requirements.lock
+
+image: setup ## make the sandbox image by what is possible here; prints its id
+	@$(BIN)/python sandbox-image/build.py
+
+image-lock: lock ## make the image's lock files anew (needs Docker and gpgv)
+	@ln -sf ../lock/bin/uv $(BIN)/uv; $(BIN)/python sandbox-image/build.py --relock
 
 clean: ## remove .venv and caches; runs in .learngraph stay
 	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist *.egg-info

@@ -1,0 +1,505 @@
+"""The runtime's way to sandboxd: typed calls over its unix socket, standard library only.
+
+A call that creates carries a fresh idempotency key and is sent again with the same one when the connection broke, so
+that a restart of sandboxd in the middle neither loses nor doubles anything. Tickets are minted on first use for what a
+call needs and renewed when they expire; a client that was handed one ticket uses only that. Errors are the daemon's own
+(`answers`), or `SandboxUnavailable` with the reason and the remedy when there is no daemon to ask.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import http.client
+import json
+import os
+import secrets
+import socket
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar
+from urllib.parse import quote, urlencode
+
+from learngraph_kernel.errors import Unavailable
+from learngraph_kernel.sandbox.answers import Refusal, Unauthenticated, from_answer
+
+SOCKET_VARIABLE = "LEARNGRAPH_SANDBOXD"
+HOST_WIDE = Path("/run/learngraph/sandboxd.sock")
+RETRY_AFTER = (0.1, 0.3, 1.0, 2.0)
+TIMEOUT = 120.0
+PATIENCE = 30
+_BROKEN = (ConnectionError, http.client.RemoteDisconnected, http.client.BadStatusLine, BrokenPipeError)
+
+
+class SandboxUnavailable(Unavailable):
+    """There is no sandboxd that answers."""
+
+    code: ClassVar[str] = "sandbox_unavailable"
+
+
+@dataclass(frozen=True, slots=True)
+class Sandbox:
+    """A workspace: its id, session, policy (`sandbox-agent-v1`), state (docs/sandbox.md) and the reason for it."""
+
+    id: str
+    session: str
+    policy: str
+    state: str
+    image: str | None
+    created: float
+    active: float
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A kernel's container, and the places that kernel and runtime share.
+
+    Attributes:
+        folder: mounted read-write at the same path in the container; holds the connection file.
+        granted: mounted read-only at the same path.
+        broker_socket: where the kernel looks for the broker; to be made by the runtime, mode 0660.
+        ticket_file: where the kernel looks for the broker's ticket; to be written by the runtime, mode 0640.
+        warm: it was started before it was asked for.
+    """
+
+    id: str
+    run: str
+    state: str
+    image: str
+    folder: Path
+    granted: Path
+    connection_file: Path
+    broker_socket: Path
+    ticket_file: Path
+    warm: bool
+    exit_code: int | None
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What is known of a command, and the output after the offsets asked for.
+
+    Attributes:
+        state: running, exited, cancelled, timed_out, refused (nothing ran), failed or lost.
+        report: what the files went through: restored, changed, usage, …; None while it runs.
+        complete: it has ended, and nothing of its output lies beyond what is here.
+    """
+
+    id: str
+    state: str
+    exit_code: int | None
+    reason: str | None
+    truncated: bool
+    stdout: bytes
+    stderr: bytes
+    report: Mapping[str, Any] | None
+    complete: bool
+
+    @property
+    def running(self) -> bool:
+        """Whether it has not ended yet."""
+        return self.state == "running"
+
+
+def default_socket() -> Path:
+    """`LEARNGRAPH_SANDBOXD`, else the private daemon's socket in the home, else the host-wide one if only that is there."""
+    chosen = os.environ.get(SOCKET_VARIABLE)
+    if chosen:
+        return Path(chosen).absolute()
+    from learngraph_kernel.store.home import Home
+
+    private = Home.default().root / "sandboxd" / "sandboxd.sock"
+    return HOST_WIDE if HOST_WIDE.exists() and not private.exists() else private
+
+
+class SandboxClient:
+    """One daemon. Safe to use from several threads: each has its own connection.
+
+    Args:
+        path: the socket; None: `default_socket()`.
+        token: a service token, when the peer's uid is not the user.
+        ticket: the only ticket to use; None: mint what is needed.
+        timeout: seconds one call may take.
+    """
+
+    def __init__(
+        self,
+        path: Path | None = None,
+        *,
+        token: str | None = None,
+        ticket: str | None = None,
+        timeout: float = TIMEOUT,
+    ) -> None:
+        self.path = default_socket() if path is None else path
+        self._token, self._ticket, self._timeout = token, ticket, timeout
+        self._minted: dict[tuple[str, str], str] = {}
+        self._local = threading.local()
+
+    # The daemon
+
+    def health(self) -> dict[str, Any]:
+        """`{"state": "ok", "instance", "api"}`."""
+        return self._json("GET", "/v1/health")
+
+    def readiness(self) -> dict[str, Any]:
+        """`{"ready", "checks": [{"name", "state", "reason", "remedy", "zh"}]}`."""
+        return self._json("GET", "/v1/readiness")
+
+    def metrics(self) -> str:
+        """Figures in Prometheus' text format."""
+        return self._call("GET", "/v1/metrics").decode()
+
+    def mint(self, scope: str, effects: Sequence[str], ttl: float = 3_600.0, *, key: str | None = None) -> str:
+        """A ticket for `owner`, `session:NAME` or `run:NAME`."""
+        body = {"scope": scope, "effects": list(effects), "ttl": ttl}
+        return str(self._json("POST", "/v1/tickets", body, key=key or new_key())["ticket"])
+
+    def collect(self) -> dict[str, Any]:
+        """Applies time-outs and removes leftovers now."""
+        return self._json("POST", "/v1/gc", {}, needs=("owner", "lifecycle"))
+
+    # Images
+
+    def image(self) -> dict[str, Any]:
+        """`{"state": "ready" | "unavailable", "image", "reason", "remedy", …}`."""
+        return self._json("GET", "/v1/images")
+
+    def build_image(self, *, key: str | None = None) -> dict[str, Any]:
+        """Starts making the image; follow it with `image_job`."""
+        return self._json("POST", "/v1/images/build", {}, key=key or new_key())
+
+    def pull_image(self, *, key: str | None = None) -> dict[str, Any]:
+        """Starts taking the image from the configured registry."""
+        return self._json("POST", "/v1/images/pull", {}, key=key or new_key())
+
+    def image_job(self, job: str) -> dict[str, Any]:
+        """State, progress (0 to 1) and log of a job."""
+        return self._json("GET", f"/v1/images/jobs/{quote(job)}")
+
+    # Workspaces
+
+    def create(self, session: str, policy: str = "sandbox-agent-v1", *, key: str | None = None) -> Sandbox:
+        """The workspace of a chat session, made if it is not there."""
+        body = {"session": session, "policy": policy}
+        needs = (f"session:{session}", "lifecycle")
+        return _sandbox(self._json("POST", "/v1/sandboxes", body, key=key or new_key(), needs=needs))
+
+    def list(self) -> tuple[list[Sandbox], list[Kernel]]:
+        """The caller's workspaces, newest first, and running kernels."""
+        answer = self._json("GET", "/v1/sandboxes", needs=("owner", "observe"))
+        return [_sandbox(row) for row in answer["sandboxes"]], [_kernel(row) for row in answer["kernels"]]
+
+    def get(self, sandbox: str) -> Sandbox:
+        """One workspace."""
+        return _sandbox(self._json("GET", f"/v1/sandboxes/{quote(sandbox)}", needs=("owner", "observe")))
+
+    def start(self, sandbox: str) -> Sandbox:
+        """Starts its container."""
+        return self._lifecycle(sandbox, "start")
+
+    def stop(self, sandbox: str) -> Sandbox:
+        """Ends its container; the files stay."""
+        return self._lifecycle(sandbox, "stop")
+
+    def delete(self, sandbox: str) -> None:
+        """Ends its container and removes its files."""
+        self._json("DELETE", f"/v1/sandboxes/{quote(sandbox)}", needs=("owner", "lifecycle"))
+
+    def _lifecycle(self, sandbox: str, word: str) -> Sandbox:
+        path = f"/v1/sandboxes/{quote(sandbox)}/{word}"
+        return _sandbox(self._json("POST", path, {}, needs=("owner", "lifecycle"), repeat=True))
+
+    # Commands
+
+    def exec(self, sandbox: str, argv: Sequence[str], *, timeout: float | None = None, key: str | None = None) -> str:
+        """Starts a command in a workspace; returns its id."""
+        body: dict[str, Any] = {"argv": list(argv), "cwd": "."}
+        if timeout is not None:
+            body["timeout"] = timeout
+        path = f"/v1/sandboxes/{quote(sandbox)}/exec"
+        return str(self._json("POST", path, body, key=key or new_key(), needs=("owner", "exec"))["exec"])
+
+    def poll(self, command: str, *, stdout: int = 0, stderr: int = 0, wait: float = 0.0) -> Command:
+        """A command's state and its output from the offsets on; waits up to `wait` seconds for news."""
+        query = urlencode({"stdout": stdout, "stderr": stderr, "wait": wait})
+        return _command(self._json("GET", f"/v1/exec/{quote(command)}?{query}", needs=("owner", "observe")))
+
+    def run(self, sandbox: str, argv: Sequence[str], *, timeout: float | None = None, key: str | None = None) -> Command:
+        """Runs a command to its end, with all its output (up to the daemon's cap)."""
+        path = f"/v1/sandboxes/{quote(sandbox)}/exec?wait={PATIENCE}"
+        body: dict[str, Any] = {"argv": list(argv), "cwd": "."} | ({} if timeout is None else {"timeout": timeout})
+        # One ticket for both effects: the answer to the call that starts the command holds its output as well.
+        now = _command(self._json("POST", path, body, key=key or new_key(), needs=("owner", "exec,observe")))
+        out, err = bytearray(now.stdout), bytearray(now.stderr)
+        while not now.complete:
+            now = self.poll(now.id, stdout=len(out), stderr=len(err), wait=PATIENCE)
+            out += now.stdout
+            err += now.stderr
+        return replace(now, stdout=bytes(out), stderr=bytes(err))
+
+    def cancel(self, command: str) -> None:
+        """Asks a command to end."""
+        self._json("POST", f"/v1/exec/{quote(command)}/cancel", {}, needs=("owner", "exec"), repeat=True)
+
+    def commands(self, sandbox: str) -> list[dict[str, Any]]:
+        """The commands of a workspace, newest first, without output."""
+        answer = self._json("GET", f"/v1/sandboxes/{quote(sandbox)}/exec", needs=("owner", "observe"))
+        return list(answer["execs"])
+
+    # Files
+
+    def files(self, sandbox: str, below: str | None = None) -> list[dict[str, Any]]:
+        """The files of a workspace with sizes, versions and hashes; works with Docker down."""
+        query = "" if below is None else "?" + urlencode({"path": below})
+        answer = self._json("GET", f"/v1/sandboxes/{quote(sandbox)}/files{query}", needs=("owner", "observe"))
+        return list(answer["files"])
+
+    def get_file(self, sandbox: str, path: str) -> bytes:
+        """The bytes of a file."""
+        return self._call("GET", self._content(sandbox, path), needs=("owner", "observe"))
+
+    def put_file(self, sandbox: str, path: str, data: bytes) -> dict[str, Any]:
+        """Writes a file; the same bytes again change nothing."""
+        answer = self._call("PUT", self._content(sandbox, path), data, needs=("owner", "files"), repeat=True)
+        return dict(json.loads(answer))
+
+    def delete_file(self, sandbox: str, path: str, *, recursive: bool = False) -> list[str]:
+        """Deletes below `work/`; returns what is gone."""
+        target = self._content(sandbox, path) + ("&recursive=true" if recursive else "")
+        return list(json.loads(self._call("DELETE", target, needs=("owner", "files")))["deleted"])
+
+    def publish(self, sandbox: str, path: str) -> dict[str, Any]:
+        """Makes the present content of `outputs/…` an immutable version."""
+        target = f"/v1/sandboxes/{quote(sandbox)}/publish"
+        return self._json("POST", target, {"path": path}, needs=("owner", "files"), repeat=True)
+
+    def grant_deletion(self, sandbox: str, paths: Sequence[str], *, ttl: float = 600, key: str | None = None) -> str:
+        """Permits one command to delete these paths; the user's decision, never an agent's."""
+        body = {"paths": list(paths), "ttl": ttl}
+        target = f"/v1/sandboxes/{quote(sandbox)}/grants"
+        return str(self._json("POST", target, body, key=key or new_key(), needs=("owner", "grant"))["grant"])
+
+    @staticmethod
+    def _content(sandbox: str, path: str) -> str:
+        return f"/v1/sandboxes/{quote(sandbox)}/files/content?{urlencode({'path': path})}"
+
+    # Kernels
+
+    def start_kernel(
+        self,
+        run: str,
+        *,
+        image: str | None = None,
+        folder: Path | None = None,
+        granted: Path | None = None,
+        environment: Mapping[str, str] | None = None,
+        key: str | None = None,
+    ) -> Kernel:
+        """A kernel for a run; warm when image, folders and environment are left to the daemon.
+
+        The kernel is ended when this process ends.
+        """
+        body: dict[str, Any] = {"run": run}
+        body |= {} if image is None else {"image": image}
+        body |= {} if folder is None else {"folder": str(folder)}
+        body |= {} if granted is None else {"granted": str(granted)}
+        body |= {} if not environment else {"environment": dict(environment)}
+        return _kernel(self._json("POST", "/v1/kernels", body, key=key or new_key(), needs=(f"run:{run}", "kernel")))
+
+    def kernel(self, kernel: Kernel) -> Kernel:
+        """Its present state; asking renews its lease."""
+        return _kernel(self._json("GET", f"/v1/kernels/{quote(kernel.id)}", needs=(f"run:{kernel.run}", "kernel")))
+
+    def interrupt_kernel(self, kernel: Kernel) -> None:
+        """SIGINT, as a person's stop button."""
+        self._kernel_call(kernel, "interrupt", {})
+
+    def signal_kernel(self, kernel: Kernel, name: str) -> None:
+        """Sends `SIGINT`, `SIGTERM`, `SIGKILL`, `SIGUSR1` or `SIGUSR2`."""
+        self._kernel_call(kernel, "signal", {"signal": name})
+
+    def _kernel_call(self, kernel: Kernel, word: str, body: dict[str, Any]) -> None:
+        self._json("POST", f"/v1/kernels/{quote(kernel.id)}/{word}", body, needs=(f"run:{kernel.run}", "kernel"))
+
+    def kernel_logs(self, kernel: Kernel) -> str:
+        """The end of what the kernel's process printed outside of cells."""
+        path = f"/v1/kernels/{quote(kernel.id)}/logs"
+        return str(self._json("GET", path, needs=(f"run:{kernel.run}", "kernel"))["log"])
+
+    def stop_kernel(self, kernel: Kernel) -> None:
+        """Destroys a kernel; safe to repeat."""
+        self._json("DELETE", f"/v1/kernels/{quote(kernel.id)}", needs=(f"run:{kernel.run}", "kernel"))
+
+    # HTTP
+
+    def close(self) -> None:
+        """Closes this thread's connection."""
+        self._drop()
+
+    def _json(
+        self,
+        method: str,
+        path: str,
+        body: dict[str, Any] | None = None,
+        *,
+        key: str | None = None,
+        needs: tuple[str, str] | None = None,
+        repeat: bool = False,
+    ) -> dict[str, Any]:
+        data = None if body is None else json.dumps(body).encode()
+        return dict(json.loads(self._call(method, path, data, key=key, needs=needs, repeat=repeat)))
+
+    def _call(
+        self,
+        method: str,
+        path: str,
+        data: bytes | None = None,
+        *,
+        key: str | None = None,
+        needs: tuple[str, str] | None = None,
+        repeat: bool = False,
+    ) -> bytes:
+        for attempt in (0, 1):
+            headers = {} if key is None else {"Idempotency-Key": key}
+            if self._token is not None:
+                headers["Authorization"] = f"LearnGraph {self._token}"
+            if needs is not None:
+                headers["LearnGraph-Ticket"] = self._ticket_for(needs)
+            status, answer = self._send(method, path, data, headers, method in ("GET", "DELETE") or repeat or bool(key))
+            if status < 400:
+                return answer
+            refusal = _refusal(status, answer)
+            expired = isinstance(refusal, Unauthenticated) and refusal.code in ("ticket_expired", "ticket_invalid")
+            if not (expired and attempt == 0 and needs is not None and self._ticket is None):
+                raise refusal
+            self._minted.pop(needs, None)
+        raise AssertionError("the loop returns or raises")
+
+    def _ticket_for(self, needs: tuple[str, str]) -> str:
+        if self._ticket is not None:
+            return self._ticket
+        ticket = self._minted.get(needs)
+        if ticket is None:
+            ticket = self._minted[needs] = self.mint(needs[0], needs[1].split(","))
+        return ticket
+
+    def _send(
+        self, method: str, path: str, data: bytes | None, headers: dict[str, str], repeat: bool
+    ) -> tuple[int, bytes]:
+        """One exchange; again on a fresh connection when the old one broke and doing it twice is harmless."""
+        for pause in (*RETRY_AFTER, None) if repeat else (None,):
+            connection, fresh = self._connection()
+            try:
+                connection.request(method, path, body=data, headers=headers)
+                answer = connection.getresponse()
+                return answer.status, answer.read()
+            except FileNotFoundError as error:
+                self._drop()
+                if pause is None:
+                    raise self._missing() from error
+            except (*_BROKEN, http.client.IncompleteRead) as error:
+                self._drop()
+                if pause is None:
+                    raise self._missing() from error
+                if not fresh:
+                    continue  # an idle connection that the daemon had closed
+            except TimeoutError as error:
+                self._drop()
+                raise SandboxUnavailable(
+                    f"sandboxd did not answer within {self._timeout:.0f} s",
+                    where=str(self.path),
+                    remedy="see its log; `learngraph doctor` shows what it lacks",
+                ) from error
+            except PermissionError as error:
+                self._drop()
+                raise SandboxUnavailable(
+                    "you may not open sandboxd's socket",
+                    where=str(self.path),
+                    remedy="join the group that owns it, or start your own with `learngraph sandboxd`",
+                ) from error
+            time.sleep(pause)
+        raise AssertionError("the loop returns or raises")
+
+    def _missing(self) -> SandboxUnavailable:
+        return SandboxUnavailable(
+            "sandboxd does not answer",
+            where=str(self.path),
+            remedy="start it with `learngraph sandboxd` (it needs Docker), or run with --sandbox host",
+            details={"zh": {"reason": "sandboxd 没有响应", "remedy": "请运行 learngraph sandboxd 启动（需要 Docker）"}},
+        )
+
+    def _connection(self) -> tuple[http.client.HTTPConnection, bool]:
+        connection = getattr(self._local, "connection", None)
+        if connection is None or self._local.owner != os.getpid():
+            connection = self._local.connection = _UnixConnection(self.path, self._timeout)
+            self._local.owner = os.getpid()
+            return connection, True
+        return connection, False
+
+    def _drop(self) -> None:
+        connection = getattr(self._local, "connection", None)
+        if connection is not None:
+            connection.close()
+            self._local.connection = None
+
+
+class _UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path: Path, timeout: float) -> None:
+        super().__init__("sandboxd", timeout=timeout)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        try:
+            self.sock.connect(str(self._path))
+        except BaseException:
+            self.close()
+            raise
+
+
+def new_key() -> str:
+    """A fresh idempotency key."""
+    return secrets.token_hex(16)
+
+
+@contextlib.contextmanager
+def connected(path: Path | None = None) -> Iterator[SandboxClient]:
+    """A client that is closed at the end."""
+    client = SandboxClient(path)
+    try:
+        yield client
+    finally:
+        client.close()
+
+
+def _refusal(status: int, answer: bytes) -> Refusal:
+    try:
+        error = json.loads(answer)["error"]
+    except (ValueError, KeyError, TypeError):
+        error = {"code": "sandboxd_fault", "reason": f"sandboxd answered {status} without saying why"}
+    return from_answer(status, error)
+
+
+def _sandbox(row: Mapping[str, Any]) -> Sandbox:
+    names = ("session", "policy", "state", "image", "created", "active", "reason")
+    return Sandbox(row["sandbox"], **{name: row[name] for name in names})
+
+
+def _kernel(row: Mapping[str, Any]) -> Kernel:
+    places = ("folder", "granted", "connection_file", "broker_socket", "ticket_file")
+    names = ("run", "state", "image", "warm", "exit_code", "reason")
+    return Kernel(row["kernel"], **{p: Path(row[p]) for p in places}, **{name: row[name] for name in names})
+
+
+def _command(row: Mapping[str, Any]) -> Command:
+    out, err = (base64.b64decode(row[stream]["data"]) for stream in ("stdout", "stderr"))
+    names = ("state", "exit_code", "reason", "truncated", "report")
+    ended = row["state"] != "running"
+    complete = ended and all(row[stream]["next"] >= row[stream]["size"] for stream in ("stdout", "stderr"))
+    return Command(row["exec"], stdout=out, stderr=err, complete=complete, **{name: row[name] for name in names})
