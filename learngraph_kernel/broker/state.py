@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from learngraph_kernel.data.source import Source
@@ -11,8 +12,14 @@ from learngraph_kernel.data.workspace import Workspace
 from learngraph_kernel.evidence.values import Book, InputRecord
 from learngraph_kernel.models.port import ModelAdapter
 from learngraph_kernel.runs.declaration import Declaration
+from learngraph_kernel.runs.isolation import HOST, Isolation
 from learngraph_kernel.store.artifacts import ArtifactStore
 from learngraph_kernel.store.home import Home
+
+
+def _as_it_is(path: Path) -> Path:
+    """A kernel on the host reads the runtime's own files."""
+    return path
 
 
 @dataclass(slots=True)
@@ -29,6 +36,8 @@ class RunState:
         documents: artifacts of the report documents, in order.
         output: the run's result: `{"values", "references"}`; None until `lg.output`.
         violations: of the last report.
+        isolation: where the kernel runs.
+        grant: lets the kernel read a file; gives the path it has there.
     """
 
     run_id: str
@@ -46,6 +55,8 @@ class RunState:
     documents: list[str] = field(default_factory=list)
     output: dict[str, Any] | None = None
     violations: list[dict[str, Any]] = field(default_factory=list)
+    isolation: Isolation = HOST
+    grant: Callable[[Path], Path] = _as_it_is
 
     def __post_init__(self) -> None:
         spec = self.declaration.parameters

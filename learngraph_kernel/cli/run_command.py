@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 
@@ -55,6 +55,13 @@ def _two_words(args: list[str]) -> list[str]:
     "--execution-timeout", type=float, default=3600.0, show_default=True, help="Seconds for one cell; 0: none."
 )
 @click.option("--max-output", type=int, default=32, show_default=True, help="MiB that one cell may print.")
+@click.option(
+    "--sandbox",
+    type=click.Choice(["auto", "docker", "host"]),
+    default="auto",
+    show_default=True,
+    help="Where to run: the closed box if there is one, the box or nothing, or a kernel of this machine's.",
+)
 @click.option("--formal", is_flag=True, help="Hold the run to its contract; every number needs its evidence.")
 @workspace_option
 @json_option
@@ -71,6 +78,7 @@ def command(
     output: Path | None,
     execution_timeout: float,
     max_output: int,
+    sandbox: Literal["auto", "docker", "host"],
     formal: bool,
     workspace: Path | None,
     as_json: bool,
@@ -102,6 +110,7 @@ def command(
         cwd=cwd,
         workspace=workspace,
         limits=CellLimits(seconds=execution_timeout or None, output_bytes=max_output * MIB),
+        sandbox=sandbox,
     )
     outcome = execute(plan, as_json=as_json, copy_to=output or output_path)
     if as_json:

@@ -229,7 +229,9 @@ class SandboxClient:
         query = urlencode({"stdout": stdout, "stderr": stderr, "wait": wait})
         return _command(self._json("GET", f"/v1/exec/{quote(command)}?{query}", needs=("owner", "observe")))
 
-    def run(self, sandbox: str, argv: Sequence[str], *, timeout: float | None = None, key: str | None = None) -> Command:
+    def run(
+        self, sandbox: str, argv: Sequence[str], *, timeout: float | None = None, key: str | None = None
+    ) -> Command:
         """Runs a command to its end, with all its output (up to the daemon's cap)."""
         path = f"/v1/sandboxes/{quote(sandbox)}/exec?wait={PATIENCE}"
         body: dict[str, Any] = {"argv": list(argv), "cwd": "."} | ({} if timeout is None else {"timeout": timeout})
@@ -322,6 +324,12 @@ class SandboxClient:
     def signal_kernel(self, kernel: Kernel, name: str) -> None:
         """Sends `SIGINT`, `SIGTERM`, `SIGKILL`, `SIGUSR1` or `SIGUSR2`."""
         self._kernel_call(kernel, "signal", {"signal": name})
+
+    def restart_kernel(self, kernel: Kernel, *, environment: Mapping[str, str] | None = None) -> Kernel:
+        """A fresh process under the same id, in the same folders, at the same sockets."""
+        body = {"environment": dict(environment)} if environment else {}
+        path = f"/v1/kernels/{quote(kernel.id)}/restart"
+        return _kernel(self._json("POST", path, body, needs=(f"run:{kernel.run}", "kernel")))
 
     def _kernel_call(self, kernel: Kernel, word: str, body: dict[str, Any]) -> None:
         self._json("POST", f"/v1/kernels/{quote(kernel.id)}/{word}", body, needs=(f"run:{kernel.run}", "kernel"))

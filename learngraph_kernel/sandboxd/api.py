@@ -270,6 +270,11 @@ async def signal_kernel(call: Call) -> Answer:
     return {"kernel": row["id"]}
 
 
+async def restart_kernel(call: Call) -> Answer:
+    row, body = await call.kernel(), call.json("environment")
+    return await call.daemon.kernels.restart(call.caller, row, body.get("environment", {}))
+
+
 async def kernel_logs(call: Call) -> Answer:
     row = await call.kernel()
     return {"kernel": row["id"], "log": await call.daemon.kernels.logs(row)}
@@ -316,6 +321,7 @@ ROUTES: tuple[tuple[str, str, Route], ...] = (
     ("DELETE", "/v1/kernels/{id}", delete_kernel),
     ("POST", "/v1/kernels/{id}/interrupt", interrupt_kernel),
     ("POST", "/v1/kernels/{id}/signal", signal_kernel),
+    ("POST", "/v1/kernels/{id}/restart", restart_kernel),
     ("GET", "/v1/kernels/{id}/logs", kernel_logs),
     ("POST", "/v1/gc", collect),
 )

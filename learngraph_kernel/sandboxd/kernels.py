@@ -282,6 +282,54 @@ class Kernels:
         while not all(path.exists() for path in sockets):
             await asyncio.sleep(READY_POLL)
 
+    # Again
+
+    async def restart(self, caller: Caller, row: Row, environment: Mapping[str, Any]) -> Row:
+        """A fresh kernel under the same id, in the same folders and with the same connection file.
+
+        Whoever is connected to the old one reaches the new one without being told. Nothing of the old process is left;
+        what it wrote into its folder is.
+
+        Raises:
+            BadRequest: the environment. Conflict: it has no folders any more, or is being started. OverCapacity, NotReady.
+        """
+        self._check(caller, {"run": row["run"], "environment": environment})
+        async with self._core.lock("kernel", row["id"]):
+            old, row = row["container"], await self._mark_restarting(caller, row)
+            try:
+                # Before the engine says that the old one died, its row names it no more: this is no death.
+                if old is not None:
+                    await self._engine(self._core.engine.remove, old)
+                await self._core.workers.run(_remove_sockets, Path(row["folder"]))
+            except BaseException:
+                await asyncio.shield(self._finish(row, "failed", "the kernel could not be restarted"))
+                raise
+            return shown(await self._launch(row, environment, "running"))
+
+    async def _mark_restarting(self, caller: Caller, row: Row) -> Row:
+        async with self._core.gate.closed():
+            return await self._core.workers.record(self._take_again, caller, row)
+
+    def _take_again(self, caller: Caller, row: Row) -> Row:
+        records, now = self._core.records, self._core.clock()
+        with records.transaction():
+            row = self._require(row["id"], caller.owner)
+            if row["state"] not in ("running", "exited"):
+                raise Conflict(f"the kernel is {row['state']}", code="kernel_not_running")
+            if row["state"] == "exited":
+                capacity.judge(self._core.load(caller.owner), self._core.settings)
+            changes = {
+                "state": "starting",
+                "container": None,
+                "warm": False,
+                "seen": now,
+                "finished": None,
+                "exit_code": None,
+                "reason": None,
+            }
+            records.update(kernels, row["id"], changes)
+            return row | changes
+
     # While it runs
 
     def _require(self, identity: str, owner: str) -> Row:
@@ -462,6 +510,12 @@ def _open_folders(row: Row, uid: int) -> None:
 def _hand_over(row: Row, uid: int) -> None:
     if uid != os.geteuid():
         _open_folders(row, uid)
+
+
+def _remove_sockets(folder: Path) -> None:
+    """The old kernel's, so that nobody takes them for the new one's."""
+    for number in range(1, len(PORTS) + 1):
+        folder.joinpath(f"k-{number}").unlink(missing_ok=True)
 
 
 def _folder_full(folder: Path, limit: int) -> bool:

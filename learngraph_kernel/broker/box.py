@@ -1,0 +1,48 @@
+"""What a runtime must know of a kernel in the closed box: which image, and where to put what the kernel may read."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+BOX_VARIABLE = "LEARNGRAPH_BOX"
+"""Environment variable of an embedded runtime whose caller is in the box: a `Box` as JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """Attributes: listener: inherited descriptor of the broker's socket; image: id; granted: the read-only folder."""
+
+    listener: int
+    image: str
+    granted: str
+
+    def text(self) -> str:
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def parse(cls, text: str) -> Box:
+        return cls(**json.loads(text))
+
+
+def link_into(granted: Path | str, path: Path) -> Path:
+    """Puts a file into the folder that the container sees read-only: a link, or a copy across file systems.
+
+    Args:
+        granted: the folder, which the container cannot write.
+        path: a file whose name says its content (an artifact): one that is there already is the same.
+    """
+    target = Path(granted) / path.name
+    if target.exists():
+        return target
+    try:
+        os.link(path, target)
+    except OSError:  # another file system, or one without links
+        part = target.with_name(f".{target.name}.{os.getpid()}.part")
+        shutil.copyfile(path, part)
+        part.chmod(0o440)  # the group's bits are the mask of the folder's ACL, which names the container's uid
+        part.replace(target)
+    return target
