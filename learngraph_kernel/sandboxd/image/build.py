@@ -28,6 +28,9 @@ from learngraph_kernel.sandboxd.image.recipe import COMPILE_SCRIPT, Recipe, sour
 from learngraph_kernel.sandboxd.image.wheels import read_wheel
 
 LABEL = "learngraph.image.inputs"
+PREBUILT = "LEARNGRAPH_IMAGE"
+"""Environment variable: `registry/name@sha256:…` of a prebuilt image."""
+
 STAGE = f"{REPOSITORY}-stage"
 SAYS = ("Debian packages", "wheels", "compiled modules", "LearnGraph inside")
 """The layers, lowest first."""
@@ -130,7 +133,7 @@ def _lower_layers(recipe: Recipe, cache: Path, engine: Docker, progress: Progres
     """Debian, the wheels and the compiled modules of both, built anew and put into the cache."""
     debian, wheels = package_trees(recipe, cache, lambda share: progress("fetch", _DONE_AFTER["fetch"] * share))
     folder = cache / "layers" / recipe.base_inputs()
-    shutil.rmtree(folder, ignore_errors=True)
+    shutil.rmtree(cache / "layers", ignore_errors=True)  # of earlier locks too: each set takes the size of the image
     folder.mkdir(parents=True)
     lowest = _write(debian, folder / "debian.tar")
     layers = [lowest, _write(wheels, folder / "wheels.tar")]
@@ -238,4 +241,4 @@ def record_text(recipe: Recipe, image: BuiltImage) -> str:
     return json.dumps({"inputs": recipe.base_inputs(), "layers": list(image.layers[:3])}, indent=2) + "\n"
 
 
-__all__ = ["LABEL", "BuiltImage", "Progress", "build_image", "present_image", "record_text"]
+__all__ = ["LABEL", "PREBUILT", "BuiltImage", "Progress", "build_image", "present_image", "record_text"]

@@ -19,16 +19,13 @@ import time
 from pathlib import Path
 
 from learngraph_kernel.errors import LearnGraphError
-from learngraph_kernel.sandboxd.image.build import BuiltImage, build_image, package_trees, record_text
+from learngraph_kernel.sandboxd.image.build import PREBUILT, BuiltImage, build_image, package_trees, record_text
 from learngraph_kernel.sandboxd.image.docker_command import Docker
 from learngraph_kernel.sandboxd.image.errors import EngineError, LockError
 from learngraph_kernel.sandboxd.image.fetch import cache_folder
 from learngraph_kernel.sandboxd.image.layer import write_layer
 from learngraph_kernel.sandboxd.image.recipe import Recipe, recipe_folder, sources
 from learngraph_kernel.sandboxd.image.relock import lock_packages, lock_requirements
-
-PREBUILT = "LEARNGRAPH_IMAGE"
-"""Environment variable: `registry/name@sha256:…` of a prebuilt image."""
 
 FONTS = "files/usr/local/share/learngraph/fonts"
 
