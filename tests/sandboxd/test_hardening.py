@@ -158,6 +158,7 @@ def test_a_plain_container_is_found_out_from_inside(
         "inside-pids",
         "inside-cpus",
         "inside-writable",
+        "inside-masked-paths",
     }
 
 
