@@ -161,7 +161,10 @@ def _weakness_check(findings: list[EngineFinding]) -> Check:
     try:
         refuse_weak(findings)
     except WeakEngine as error:
-        return Check("docker weaknesses", "warning", f"{error.what} — `strict` refuses this engine", error.remedy)
+        ways_out = [finding for finding in findings if finding.weakness.escape]
+        where = ", ".join(sorted({f"{finding.weakness.component} {finding.version}" for finding in ways_out}))
+        names = ", ".join(f"{finding.weakness.id} ({finding.state})" for finding in ways_out)
+        return Check("docker weaknesses", "warning", f"{where}: {names}; `strict` refuses it", error.remedy)
     return Check(
         "docker weaknesses", "ok", "none that opens our containers; " + "; ".join(f.weakness.id for f in findings)
     )
