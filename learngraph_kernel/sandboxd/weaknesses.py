@@ -26,8 +26,8 @@ class Weakness:
         component: `runc`, `engine` or `containerd`.
         summary: what it allows.
         fixed: upstream versions that close it, one a release branch.
-        debian: Debian release → the first package version that closes it there; `NOT_FIXED` for none. Only where upstream's
-            number does not settle it.
+        debian: Debian release → the first package version that closes it there; `NOT_FIXED` for none.
+            Only where upstream's number does not settle it.
         escape: whether code in a container of ours could use it to get out; `strict` refuses only these.
         applies: how it stands with our containers, where that is not plain.
     """
