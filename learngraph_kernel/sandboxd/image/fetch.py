@@ -22,8 +22,6 @@ SECONDS = 120.0
 CHUNK = 1 << 20
 DEBIAN = "http://deb.debian.org"
 SNAPSHOT = "https://snapshot.debian.org/archive"
-SNAPSHOT_TIME = "20261201T000000Z"
-"""The archive answers with the state of that time or the next one before it; raised together with the lock."""
 MANYLINUX = (36, 35, 34, 31, 28, 27, 26, 24, 17, 12, 5)
 """glibc versions up to Debian 12's whose wheels run in the image (PEP 600)."""
 
@@ -42,8 +40,16 @@ def cached(cache: Path, item: Pinned, suffix: str) -> Path:
     return cache / "files" / f"{item.sha256}{suffix}"
 
 
-def fetch_packages(items: Sequence[Pinned], cache: Path, progress: Callable[[float], None]) -> list[Path]:
+def fetch_packages(
+    items: Sequence[Pinned], cache: Path, progress: Callable[[float], None], snapshot: str
+) -> list[Path]:
     """The files of Debian packages, downloaded where the cache lacks them.
+
+    Args:
+        items: what the lock names.
+        cache: where they go.
+        progress: hears the share that is there.
+        snapshot: the time of the lock.
 
     Raises:
         FetchError: not to be had (Debian keeps only the newest version of a package), or not what the lock names.
@@ -52,30 +58,31 @@ def fetch_packages(items: Sequence[Pinned], cache: Path, progress: Callable[[flo
     for number, item in enumerate(items):
         target = cached(cache, item, ".deb")
         if not target.exists():
-            _download(item, target)
+            _download(item, target, snapshot)
         paths.append(target)
         progress((number + 1) / len(items))
     return paths
 
 
-def addresses(url: str) -> list[str]:
+def addresses(url: str, snapshot: str) -> list[str]:
     """Where a package of the lock may be had: the mirror, then Debian's archive of all versions there ever were.
 
     Args:
         url: as the lock has it, at deb.debian.org.
+        snapshot: the time of the lock, `20261201T040000Z`; the archive answers with its state then.
     """
     path = url.removeprefix(DEBIAN)
     if path == url:
         return [url]
     mirror = os.environ.get("LEARNGRAPH_DEBIAN_MIRROR", DEBIAN).rstrip("/")
     archive, _, rest = path.lstrip("/").partition("/")
-    return [mirror + path, f"{SNAPSHOT}/{archive}/{SNAPSHOT_TIME}/{rest}"]
+    return [mirror + path, f"{SNAPSHOT}/{archive}/{snapshot}/{rest}"]
 
 
-def _download(item: Pinned, target: Path) -> None:
+def _download(item: Pinned, target: Path, snapshot: str) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     failures = []
-    for address in addresses(item.url):
+    for address in addresses(item.url, snapshot):
         try:
             with (
                 urllib.request.urlopen(address, timeout=SECONDS) as source,

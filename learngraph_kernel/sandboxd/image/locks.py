@@ -38,6 +38,16 @@ def read_packages(text: str, *, where: str) -> tuple[Pinned, ...]:
     return _read(text, _PACKAGE, where)
 
 
+def snapshot_time(text: str, *, where: str) -> str:
+    """When `packages.lock` was made, as Debian's archive writes times. Raises LockError when it does not say."""
+    match = re.search(r"^# snapshot (\d{8}T\d{6}Z)$", text, re.MULTILINE)
+    if match is None:
+        raise LockError(
+            "does not say when it was made", where=where, remedy="make the lock anew with `make image-lock`"
+        )
+    return match[1]
+
+
 def read_requirements(text: str, *, where: str) -> tuple[Pinned, ...]:
     """`requirements.lock`: pip's format with exactly one hash a requirement. Raises LockError naming the line."""
     return _read(text, _WHEEL, where)

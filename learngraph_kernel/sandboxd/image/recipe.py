@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from learngraph_kernel import __version__
 from learngraph_kernel.sandboxd.image.archive import ENVIRONMENT, UID
 from learngraph_kernel.sandboxd.image.errors import LockError
 from learngraph_kernel.sandboxd.image.layer import EPOCH, Entry, Tree, file, folder, merge, symlink
-from learngraph_kernel.sandboxd.image.locks import Pinned, read_packages, read_requirements
+from learngraph_kernel.sandboxd.image.locks import Pinned, read_packages, read_requirements, snapshot_time
 from learngraph_kernel.sandboxd.image.wheels import PACKAGES
 
 REVISION = 1
@@ -58,6 +58,7 @@ class Recipe:
         wheels: the wheels.
         own: files of `sandbox-image/files`, by path in the image.
         inside: the kernel's side of LearnGraph, by path in the image.
+        snapshot: when the Debian packages were chosen.
         expected: the layers' digests on record for these inputs; None when the record is of other inputs.
     """
 
@@ -65,6 +66,7 @@ class Recipe:
     wheels: tuple[Pinned, ...]
     own: Tree
     inside: Tree
+    snapshot: str = ""
     expected: tuple[str, ...] | None = None
 
     @classmethod
@@ -79,13 +81,15 @@ class Recipe:
             LockError: no recipe there, or a lock that cannot be read.
         """
         root = folder_ or recipe_folder()
+        packages = _text(root / "packages.lock")
         recipe = cls(
-            read_packages(_text(root / "packages.lock"), where="packages.lock"),
+            read_packages(packages, where="packages.lock"),
             read_requirements(_text(root / "requirements.lock"), where="requirements.lock"),
             _files(root / "files"),
             _inside(package or Path(__file__).parents[2]),
+            snapshot_time(packages, where="packages.lock"),
         )
-        return cls(recipe.debian, recipe.wheels, recipe.own, recipe.inside, recorded_layers(root, recipe.base_inputs()))
+        return replace(recipe, expected=recorded_layers(root, recipe.base_inputs()))
 
     def base_inputs(self) -> str:
         """A hash of all that decides the two lower layers: everything but LearnGraph itself."""

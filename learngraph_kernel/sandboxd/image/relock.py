@@ -7,10 +7,12 @@ leading `-`): nothing in the image installs, configures or removes packages, so 
 
 from __future__ import annotations
 
+import datetime as dt
 import hashlib
 import lzma
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -53,10 +55,11 @@ class Stanza:
     depends: tuple[str, ...]
 
 
-def lock_packages(wanted: str) -> str:
+def lock_packages(wanted: str, now: dt.datetime) -> str:
     """The text of `packages.lock`.
 
     Args:
+        now: the time, in UTC.
         wanted: the text of `packages.in`: a package a line; `-name` is never taken; `#` starts a comment.
 
     Raises:
@@ -73,7 +76,8 @@ def lock_packages(wanted: str) -> str:
     names = [word for word in words if word and not word.startswith("-")]
     chosen = closure(names, known, {word[1:] for word in words if word.startswith("-")})
     lines = [Pinned(s.name, s.version, s.sha256, s.url).as_package() for s in chosen]
-    return HEADER.format("packages.in") + "".join(f"{line}\n" for line in lines)
+    snapshot = f"# snapshot {now:%Y%m%dT%H%M%SZ}\n"
+    return HEADER.format("packages.in") + snapshot + "".join(f"{line}\n" for line in lines)
 
 
 def closure(names: Iterable[str], known: Mapping[str, Stanza], excluded: set[str]) -> list[Stanza]:
@@ -162,7 +166,10 @@ def lock_requirements(wanted: Path) -> str:
 
 
 def _uv() -> str:
-    return str(Path(sys.executable).with_name("uv"))
+    found = shutil.which("uv")
+    if found is None:
+        raise FetchError("uv is not there, which resolves the requirements", remedy="run `make image-lock`")
+    return found
 
 
 def _run(command: list[str]) -> None:
@@ -173,9 +180,7 @@ def _run(command: list[str]) -> None:
         environment["PIP_CERT"] = os.environ["PIP_CERT"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     if done.returncode:
-        raise FetchError(
-            f"{Path(command[0]).name}: {done.stderr.strip()[-500:]}", remedy="run `make lock` for uv first"
-        )
+        raise FetchError(f"{Path(command[0]).name}: {done.stderr.strip()[-500:]}")
 
 
 def _pinned_wheel(path: Path) -> Pinned:
