@@ -20,7 +20,7 @@ from learngraph_kernel.sandboxd.storage import Storage
 from learngraph_kernel.sandboxd.workspace import WorkspaceFolder
 
 LIMITS = Limits()
-SECONDS = 0.8
+SECONDS = 0.5
 SECRET = b"secret from outside"
 
 # Exchanges the names of an honest file and a link, as fast as the kernel can (renameat2, RENAME_EXCHANGE).
