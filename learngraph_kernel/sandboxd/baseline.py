@@ -167,6 +167,7 @@ def _inside_rules(facts: Mapping[str, Any], bounds: Limits) -> list[tuple[str, s
     ulimits = {"core": 0, "fsize": bounds.fsize, "nofile": bounds.nofile, "nproc": bounds.nproc}
     devices = sorted(set(facts["devices"]) - DEVICES)
     interfaces = sorted(set(facts["interfaces"]) - INTERFACES)
+    readable = facts["hidden files that can be read"]
     strangers = sorted(path for path in facts["writable"] if path not in WRITABLE)
     shared = sorted(path for path, mount in mounts.items() if mount["shared"])
     return [
@@ -186,6 +187,7 @@ def _inside_rules(facts: Mapping[str, Any], bounds: Limits) -> list[tuple[str, s
         ),
         ("inside-sys", "read-only", sorted(_options(facts, "/sys")), "ro" in _options(facts, "/sys")),
         ("inside-proc-sys", "read-only", sorted(_options(facts, "/proc/sys")), "ro" in _options(facts, "/proc/sys")),
+        ("inside-masked-paths", "nothing to read there", readable, not readable),
         ("inside-propagation", "no shared mount", shared, not shared),
         ("inside-devices", "only those of every container", devices, not devices),
         ("inside-network", "lo alone", interfaces, not interfaces and facts["routes"] == 0),

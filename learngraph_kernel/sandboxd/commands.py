@@ -129,7 +129,8 @@ class Commands:
         self, caller: Caller, row: Row, checked: CheckedCommand, answer: Row, key: str, request: Mapping[str, Any]
     ) -> None:
         records, now = self._core.records, self._core.clock()
-        with records.transaction():
+        # The end is flushed, and this with it. If the machine goes down before, the command is gone with its container.
+        with records.transaction(flushed=False):
             records.insert(
                 execs,
                 {
@@ -156,9 +157,8 @@ class Commands:
 
         try:
             first_pid = running.live.first_pid
-            around = await workers.run(self._files.command, row, running.id, first_pid, over_quota)
+            around = await workers.run(self._files.command, row, running.id, first_pid, over_quota, checked)
             try:
-                await workers.run(around.begin, checked)
                 if checked.action == "remove":
                     await workers.run(around.remove, checked)
                     ending = Ending("exited", 0)

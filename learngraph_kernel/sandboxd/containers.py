@@ -33,6 +33,17 @@ KERNEL_ENVIRONMENT = frozenset(
 """Variables a caller may set for a kernel."""
 
 
+KERNEL_START = """\
+import os, sys
+sys.path.remove("")
+os.umask(0o007)
+from ipykernel import kernelapp
+kernelapp.launch_new_instance()
+"""
+"""As `python -m ipykernel_launcher`, with a umask that leaves the sockets' ACL its write bit: who may use the folder may
+connect (a socket's mode is cut by the umask even where a default ACL applies: unix_bind in Linux's af_unix.c)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Surroundings:
     """What all containers of this daemon share.
@@ -95,8 +106,8 @@ def kernel_container(
         image=row["image"],
         command=(
             "python3",
-            "-m",
-            "ipykernel_launcher",
+            "-c",
+            KERNEL_START,
             "-f",
             f"{folder}/{CONNECTION_FILE}",
             "--HistoryManager.hist_file=:memory:",

@@ -109,9 +109,17 @@ class Files:
         """Frees contents that nothing names."""
         return self._storage.sweep()
 
-    def command(self, row: Row, identity: str, first_pid: int, on_exceeded: Callable[[str], None]) -> FilesOfCommand:
-        """The files' side of one command."""
-        return FilesOfCommand(self, self._storage, self._grants, row, identity, first_pid, on_exceeded)
+    def command(
+        self, row: Row, identity: str, first_pid: int, on_exceeded: Callable[[str], None], checked: CheckedCommand
+    ) -> FilesOfCommand:
+        """The files' side of one command, begun. Raises QuotaExceeded, FileRefused, NoSuchFile."""
+        around = FilesOfCommand(self, self._storage, self._grants, row, identity, first_pid, on_exceeded)
+        try:
+            around.begin(checked)
+        except BaseException:
+            around.close()
+            raise
+        return around
 
     @property
     def approve(self) -> bool:
@@ -141,14 +149,16 @@ class FilesOfCommand:
             on_exceeded=lambda broken: on_exceeded(broken.what),
             pids=lambda: container_pids(first_pid),
         )
-        self._begun = False
 
     def begin(self, checked: CheckedCommand) -> None:
         """Checks quota and script, protects the files. Raises QuotaExceeded, FileRefused, NoSuchFile."""
         if checked.script is not None:
             self._folder.check_script(checked.script)
         self._watch.begin()
-        self._begun = True
+
+    def close(self) -> None:
+        """Lets go of the folder."""
+        self._folder.close()
 
     def remove(self, checked: CheckedCommand) -> None:
         """`rm`: deletes the targets in both layers. Raises DeletionNotGranted, FileRefused, NoSuchFile."""
@@ -161,8 +171,6 @@ class FilesOfCommand:
     def finish(self) -> dict[str, Any]:
         """Undoes deletions without permission, takes changes over. Returns the report for the record."""
         try:
-            if not self._begun:
-                return {}
             seen = self._watch.finish(self._authorise)
             taken = self._storage.import_changes(self._key, self._folder, seen.after)
         finally:

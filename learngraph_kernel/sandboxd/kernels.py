@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import json
 import logging
 import os
@@ -34,6 +35,7 @@ from learngraph_kernel.sandboxd.containers import (
     kernel_container,
 )
 from learngraph_kernel.sandboxd.core import Core, engine_refusal
+from learngraph_kernel.sandboxd.engine_port import EngineFailed
 from learngraph_kernel.sandboxd.images import Images
 from learngraph_kernel.sandboxd.records import KERNEL_ACTIVE, Row, new_id
 from learngraph_kernel.sandboxd.scan import Limits, scan
@@ -44,6 +46,8 @@ POOL = "pool"
 PORTS = ("shell_port", "iopub_port", "stdin_port", "control_port", "hb_port")
 SIGNALS = ("SIGINT", "SIGTERM", "SIGKILL", "SIGUSR1", "SIGUSR2")
 READY_POLL = 0.02
+REFILL_PAUSE = 60.0
+"""After a warm kernel that did not start: whatever was wrong is not mended by trying every few seconds."""
 GONE = ("exited", "stopped", "failed")
 
 
@@ -74,6 +78,7 @@ class Kernels:
         self._core, self._images = core, images
         self._temporary = (temporary or Path(tempfile.gettempdir())).resolve()
         self._refilling = asyncio.Lock()
+        self._not_before = 0.0
         self.closing = False
 
     async def start(self, caller: Caller, request: Mapping[str, Any], key: str) -> Row:
@@ -183,10 +188,13 @@ class Kernels:
                 waiting = kernels.c.state.in_(("warm", "warming"))
                 if await self._core.workers.record(self._core.records.count, kernels, waiting) >= size:
                     return
+                if self._core.clock() < self._not_before:
+                    return
                 try:
                     await self._warm_one()
                 except LearnGraphError as error:
                     _log.info("no warm kernel: %s", error)
+                    self._not_before = self._core.clock() + REFILL_PAUSE
                     return
 
     async def _warm_one(self) -> None:
@@ -270,7 +278,7 @@ class Kernels:
             row["container"] = row["container"] or name
             await asyncio.shield(self._finish(row, "failed", f"start failed: {type(error).__name__}"))
             if isinstance(error, TimeoutError):
-                raise engine_refusal(LearnGraphError("the kernel did not start in time")) from error
+                raise engine_refusal(EngineFailed("the kernel did not start in time")) from error
             if isinstance(error, LearnGraphError):
                 raise engine_refusal(error) from error
             raise
@@ -278,8 +286,15 @@ class Kernels:
         return row | changes
 
     async def _until_listening(self, row: Row) -> None:
+        """Returns when the kernel's sockets are there; fails as soon as its process has ended."""
         sockets = [Path(f"{row['folder']}/k-{number}") for number in range(1, len(PORTS) + 1)]
-        while not all(path.exists() for path in sockets):
+        for turn in itertools.count():
+            if all(path.exists() for path in sockets):
+                return
+            if turn % 25 == 24:
+                facts = await self._core.workers.run(self._core.engine.facts, row["container"])
+                if facts is None or not facts.running:
+                    raise EngineFailed("the kernel ended before it was ready")
             await asyncio.sleep(READY_POLL)
 
     # Again

@@ -7,6 +7,7 @@ prints the checks as JSON for `learngraph doctor`, which must not come near the 
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from learngraph_kernel.errors import LearnGraphError, Unavailable
-from learngraph_kernel.sandboxd.image.build import present_image
+from learngraph_kernel.sandboxd.image.build import PREBUILT, present_image
 from learngraph_kernel.sandboxd.image.docker_command import Docker
 from learngraph_kernel.sandboxd.image.errors import EngineError
 from learngraph_kernel.sandboxd.image.recipe import Recipe
@@ -160,15 +161,23 @@ def _weakness_check(findings: list[EngineFinding]) -> Check:
     try:
         refuse_weak(findings)
     except WeakEngine as error:
-        return Check("docker weaknesses", "warning", f"{error.what} — `strict` refuses this engine", error.remedy)
+        ways_out = [finding for finding in findings if finding.weakness.escape]
+        where = ", ".join(sorted({f"{finding.weakness.component} {finding.version}" for finding in ways_out}))
+        names = ", ".join(f"{finding.weakness.id} ({finding.state})" for finding in ways_out)
+        return Check("docker weaknesses", "warning", f"{where}: {names}; `strict` refuses it", error.remedy)
     return Check(
         "docker weaknesses", "ok", "none that opens our containers; " + "; ".join(f.weakness.id for f in findings)
     )
 
 
 def _image_check(engine: Docker) -> Check:
+    prebuilt = os.environ.get(PREBUILT)
     try:
+        if prebuilt:
+            return Check("sandbox image", "ok", f"{engine.inspect_image(prebuilt)['Id']} (prebuilt: {prebuilt})")
         image = present_image(Recipe.load(), engine)
+    except EngineError:
+        return Check("sandbox image", "unavailable", f"{prebuilt} is not in the engine", f"docker pull {prebuilt}")
     except LearnGraphError as error:
         return Check("sandbox image", "unavailable", error.what, error.remedy)
     if image is None:

@@ -45,22 +45,36 @@ class Records:
         event.listen(self.engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
         schema.metadata.create_all(self.engine)
         self._open: Connection | None = None
+        self._level = "FULL"
 
     def close(self) -> None:
         self.engine.dispose()
 
     @contextmanager
-    def transaction(self) -> Iterator[Connection]:
-        """All or nothing; calls inside join it."""
+    def transaction(self, *, flushed: bool = True) -> Iterator[Connection]:
+        """All or nothing; calls inside join it.
+
+        Args:
+            flushed: on disk when it returns. Without it a transaction survives a crash of this process, and one of the
+                machine only once a later one was flushed: enough for what a crash of the machine makes void anyway.
+        """
         if self._open is not None:
             yield self._open
             return
+        self._synchronous("FULL" if flushed else "NORMAL")
         with self.engine.begin() as connection:
             self._open = connection
             try:
                 yield connection
             finally:
                 self._open = None
+
+    def _synchronous(self, level: str) -> None:
+        if level != self._level:
+            raw = self.engine.raw_connection()
+            raw.cursor().execute(f"PRAGMA synchronous={level}")
+            raw.close()
+            self._level = level
 
     def rows(self, statement: sa.Select[Any]) -> list[Row]:
         with self.transaction() as connection:

@@ -91,6 +91,39 @@ def test_a_dangerous_system_call_is_on_no_list(name: str) -> None:
     assert [rule for rule in profile["syscalls"] if name in rule["names"]] == []
 
 
+SOCKETS = """
+import json, socket, sys
+def opens(family, kind, protocol):
+    try:
+        socket.socket(family, kind, protocol).close()
+    except OSError as error:
+        return error.errno
+    return 0
+print(json.dumps([opens(*case) for case in json.loads(sys.argv[1])]))
+"""
+RAW, STREAM, SEQPACKET = 3, 1, 5
+OPEN = [("unix", (1, STREAM, 0)), ("inet", (2, STREAM, 0)), ("inet6", (10, STREAM, 0)), ("netlink route", (16, RAW, 0))]
+CLOSED = [
+    ("netlink netfilter", (16, RAW, 12)),
+    ("netlink audit", (16, RAW, 9)),
+    ("packet", (17, RAW, 0)),
+    ("bluetooth", (31, RAW, 0)),
+    ("crypto interface (AF_ALG)", (38, SEQPACKET, 0)),
+    ("vsock", (40, STREAM, 0)),
+    ("xdp", (44, RAW, 0)),
+]
+
+
+def test_only_the_families_of_sockets_that_kernels_need_can_be_opened(
+    docker_engine: Engine, sandbox_image: str, run_container: RunContainer
+) -> None:
+    """libzmq asks for the interfaces (netlink route) before it binds, and aborts when it may not."""
+    name = run_container(container_config(replace(SPEC, image=sandbox_image)))
+    asked = json.dumps([case for _, case in OPEN + CLOSED])
+    answers = json.loads(docker_engine.command.call("exec", name, "python3", "-c", SOCKETS, asked))
+    assert answers == [0] * len(OPEN) + [1] * len(CLOSED)  # EPERM: refused, not merely unknown to this kernel
+
+
 def test_a_running_container_has_the_baseline_as_the_engine_sees_it(inspection: dict[str, Any]) -> None:
     assert inspect_baseline(inspection) == []
 
@@ -125,6 +158,7 @@ def test_a_plain_container_is_found_out_from_inside(
         "inside-pids",
         "inside-cpus",
         "inside-writable",
+        "inside-masked-paths",
     }
 
 

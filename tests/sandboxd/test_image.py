@@ -15,7 +15,7 @@ import pytest
 
 from learngraph_kernel.sandboxd.hardening import ContainerSpec, container_config
 from learngraph_kernel.sandboxd.image.archive import ENVIRONMENT, Layer, image_config, image_id, write_archive
-from learngraph_kernel.sandboxd.image.build import _check
+from learngraph_kernel.sandboxd.image.build import LABEL, _check, present_image
 from learngraph_kernel.sandboxd.image.command import make_image, pull_image, record_image
 from learngraph_kernel.sandboxd.image.debs import read_deb
 from learngraph_kernel.sandboxd.image.docker_command import Docker
@@ -239,14 +239,15 @@ def test_a_filled_cache_needs_no_network(tmp_path: Path) -> None:
 
 def _layer(path: Path, content: bytes) -> Layer:
     with path.open("wb") as target:
-        return Layer(path, write_layer({"x": file(content)}, target), "test")
+        return Layer(path, write_layer({"x": file(content)}, target))
 
 
 def test_the_id_of_an_image_is_the_hash_of_its_configuration(tmp_path: Path) -> None:
     one, two = _layer(tmp_path / "1", b"1"), _layer(tmp_path / "2", b"2")
-    config = image_config([one, two], {"b": "2", "a": "1"})
-    assert config == image_config([one, two], {"a": "1", "b": "2"})
-    assert image_id(config) != image_id(image_config([two, one], {"a": "1", "b": "2"}))
+    layers, says = [one.digest.diff_id, two.digest.diff_id], ["one", "two"]
+    config = image_config(layers, says, {"b": "2", "a": "1"})
+    assert config == image_config(layers, says, {"a": "1", "b": "2"})
+    assert image_id(config) != image_id(image_config(layers[::-1], says, {"a": "1", "b": "2"}))
     target = io.BytesIO()
     write_archive(config, [one, two], "x:1", target)
     target.seek(0)
@@ -290,6 +291,19 @@ def test_prebuilt_fails_closed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     monkeypatch.setenv("LEARNGRAPH_IMAGE", "registry.invalid/x:latest")
     with pytest.raises(EngineError, match="names no digest"):
         make_image("prebuilt", tmp_path)
+
+
+def test_an_image_made_from_ours_is_not_taken_for_it(
+    docker_engine: Engine, sandbox_image: str, run_container: RunContainer
+) -> None:
+    name = run_container({"Image": sandbox_image}, start=False)
+    other = docker_engine.command.call("commit", name).strip()
+    try:
+        found = present_image(Recipe.load(), docker_engine.command)
+        assert found is not None and found.id == sandbox_image
+        assert other in docker_engine.command.images_with_label(LABEL, found.inputs)
+    finally:
+        docker_engine.command.call("image", "rm", other)
 
 
 def test_a_registry_that_is_not_there_is_an_error_of_the_engine(docker_engine: Engine) -> None:

@@ -126,6 +126,13 @@ def test_no_engine_is_one_line_with_a_remedy() -> None:
     assert "apt-get install docker.io" in (line.remedy or "")
 
 
+def test_a_prebuilt_image_that_was_not_pulled_says_how(docker_engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    reference = f"registry.invalid/x@sha256:{'a' * 64}"
+    monkeypatch.setenv("LEARNGRAPH_IMAGE", reference)
+    line = checks(docker_engine.command)[-1]
+    assert (line.state, line.remedy) == ("unavailable", f"docker pull {reference}")
+
+
 def test_the_engine_of_this_machine_is_judged(docker_engine: Engine, sandbox_image: str) -> None:
     lines = {line.name: line for line in checks(docker_engine.command)}
     assert list(lines) == ["docker engine", "docker weaknesses", "sandbox image"]

@@ -26,6 +26,21 @@ _CGROUP = {
     "pids": ("pids.max", "pids/pids.max"),
     "cpu": ("cpu.max", "cpu/cpu.cfs_quota_us"),
 }
+_HIDDEN = (
+    "/proc/kcore",
+    "/proc/kallsyms",
+    "/proc/keys",
+    "/proc/interrupts",
+    "/proc/kpagecount",
+    "/proc/kpageflags",
+    "/proc/sched_debug",
+    "/proc/timer_list",
+    "/proc/latency_stats",
+    "/proc/acpi",
+    "/proc/scsi",
+    "/sys/firmware",
+    "/sys/devices/virtual/powercap",
+)
 
 
 def facts() -> dict[str, Any]:
@@ -45,6 +60,7 @@ def facts() -> dict[str, Any]:
         "cgroup": {name: _first(paths) for name, paths in _CGROUP.items()},
         "writable": [path for path in _top_folders() if os.access(path, os.W_OK)],
         "setuid": _setuid(),
+        "hidden files that can be read": [path for path in _HIDDEN if _has_content(path)],
         "sockets": [path for path in ("/var/run/docker.sock", "/run/docker.sock") if Path(path).exists()],
     }
 
@@ -79,6 +95,13 @@ def _first(paths: tuple[str, ...]) -> str | None:
         if lines:
             return lines[0]
     return None
+
+
+def _has_content(path: str) -> bool:
+    try:
+        return bool(os.listdir(path) if os.path.isdir(path) else os.read(os.open(path, os.O_RDONLY), 1))
+    except OSError:
+        return False
 
 
 def _top_folders() -> list[str]:

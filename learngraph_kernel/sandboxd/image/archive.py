@@ -47,11 +47,16 @@ class Layer:
 
     path: Path
     digest: LayerDigest
-    says: str
 
 
-def image_config(layers: Sequence[Layer], labels: Mapping[str, str]) -> bytes:
-    """The configuration, byte for byte what its hash is taken of."""
+def image_config(layers: Sequence[str], says: Sequence[str], labels: Mapping[str, str]) -> bytes:
+    """The configuration, byte for byte what its hash is taken of.
+
+    Args:
+        layers: the digests of the layers, lowest first.
+        says: what each is, for `docker history`.
+        labels: of the image.
+    """
     config: dict[str, Any] = {
         "architecture": "amd64",
         "os": "linux",
@@ -63,8 +68,8 @@ def image_config(layers: Sequence[Layer], labels: Mapping[str, str]) -> bytes:
             "WorkingDir": "/",
             "Labels": dict(sorted(labels.items())),
         },
-        "rootfs": {"type": "layers", "diff_ids": [layer.digest.diff_id for layer in layers]},
-        "history": [{"created": CREATED, "created_by": f"learngraph: {layer.says}"} for layer in layers],
+        "rootfs": {"type": "layers", "diff_ids": list(layers)},
+        "history": [{"created": CREATED, "created_by": f"learngraph: {text}"} for text in says],
     }
     return json.dumps(config, sort_keys=True, separators=(",", ":")).encode()
 

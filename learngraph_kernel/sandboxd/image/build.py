@@ -28,7 +28,12 @@ from learngraph_kernel.sandboxd.image.recipe import COMPILE_SCRIPT, Recipe, sour
 from learngraph_kernel.sandboxd.image.wheels import read_wheel
 
 LABEL = "learngraph.image.inputs"
+PREBUILT = "LEARNGRAPH_IMAGE"
+"""Environment variable: `registry/name@sha256:…` of a prebuilt image."""
+
 STAGE = f"{REPOSITORY}-stage"
+SAYS = ("Debian packages", "wheels", "compiled modules", "LearnGraph inside")
+"""The layers, lowest first."""
 
 Progress: TypeAlias = Callable[[str, float], None]
 """Called with a step (`fetch`, `layer`, `compile`, `load`) and the share of the whole that is done, never falling."""
@@ -54,14 +59,19 @@ class BuiltImage:
 
 
 def present_image(recipe: Recipe, docker: Docker | None = None) -> BuiltImage | None:
-    """The image of this recipe, if the engine has it. Raises EngineError when the engine does not answer."""
+    """The image of this recipe, if the engine has it. Raises EngineError when the engine does not answer.
+
+    The label only finds candidates: an image made *from* ours (`docker commit`, a Dockerfile) carries it as well. What
+    counts is that the id is the hash of exactly our configuration, and that the layers are those on record.
+    """
     engine = docker or Docker()
     inputs = recipe.inputs()
-    found = engine.image_with_label(LABEL, inputs)
-    if found is None:
-        return None
-    layers = tuple(engine.inspect_image(found)["RootFS"]["Layers"])
-    return BuiltImage(found, inputs, layers, reused=True)
+    for found in engine.images_with_label(LABEL, inputs):
+        layers = tuple(engine.inspect_image(found)["RootFS"]["Layers"])
+        ours = len(layers) == len(SAYS) and recipe.expected in (None, layers[:-1])
+        if ours and image_id(image_config(layers, SAYS, {LABEL: inputs})) == found:
+            return BuiltImage(found, inputs, layers, reused=True)
+    return None
 
 
 def build_image(
@@ -105,7 +115,7 @@ def _build(recipe: Recipe, root: Path, engine: Docker, fresh: bool, progress: Pr
     with tempfile.TemporaryDirectory(dir=root) as scratch:
         top = _own_layer(recipe, lower, Path(scratch), engine)
         layers = [*lower, top]
-        config = image_config(layers, {LABEL: recipe.inputs()})
+        config = image_config([layer.digest.diff_id for layer in layers], SAYS, {LABEL: recipe.inputs()})
         identity = image_id(config)
         tag = f"{REPOSITORY}:{identity.removeprefix('sha256:')[:12]}"
         engine.feed(["load", "--quiet"], lambda pipe: write_archive(config, layers, tag, pipe))
@@ -123,16 +133,16 @@ def _lower_layers(recipe: Recipe, cache: Path, engine: Docker, progress: Progres
     """Debian, the wheels and the compiled modules of both, built anew and put into the cache."""
     debian, wheels = package_trees(recipe, cache, lambda share: progress("fetch", _DONE_AFTER["fetch"] * share))
     folder = cache / "layers" / recipe.base_inputs()
-    shutil.rmtree(folder, ignore_errors=True)
+    shutil.rmtree(cache / "layers", ignore_errors=True)  # of earlier locks too: each set takes the size of the image
     folder.mkdir(parents=True)
-    lowest = _write(debian, folder / "debian.tar", "Debian packages")
-    layers = [lowest, _write(wheels, folder / "wheels.tar", "wheels")]
+    lowest = _write(debian, folder / "debian.tar")
+    layers = [lowest, _write(wheels, folder / "wheels.tar")]
     progress("layer", _DONE_AFTER["layer"])
     compiled = _compiled(sources({**debian, **wheels}), lowest, folder, engine)
-    layers.append(_write(compiled, folder / "compiled.tar", "compiled modules"))
+    layers.append(_write(compiled, folder / "compiled.tar"))
     progress("compile", _DONE_AFTER["compile"])
     _check(recipe, layers)
-    record = [{"file": item.path.name, "digest": item.digest.diff_id, "says": item.says} for item in layers]
+    record = [{"file": item.path.name, "digest": item.digest.diff_id} for item in layers]
     (folder / "layers.json").write_text(json.dumps(record))
     return layers
 
@@ -154,7 +164,7 @@ def _stored_layers(recipe: Recipe, cache: Path) -> list[Layer] | None:
     folder = cache / "layers" / recipe.base_inputs()
     try:
         record = json.loads((folder / "layers.json").read_text())
-        layers = [_reread(folder / item["file"], item["digest"], item["says"]) for item in record]
+        layers = [_reread(folder / item["file"], item["digest"]) for item in record]
     except FileNotFoundError:
         return None
     if None in layers:
@@ -164,11 +174,11 @@ def _stored_layers(recipe: Recipe, cache: Path) -> list[Layer] | None:
     return found
 
 
-def _reread(path: Path, digest: str, says: str) -> Layer | None:
+def _reread(path: Path, digest: str) -> Layer | None:
     with path.open("rb") as source:
         if f"sha256:{hashlib.file_digest(source, 'sha256').hexdigest()}" != digest:
             return None
-    return Layer(path, LayerDigest(digest, path.stat().st_size), says)
+    return Layer(path, LayerDigest(digest, path.stat().st_size))
 
 
 def _check(recipe: Recipe, layers: list[Layer]) -> None:
@@ -186,12 +196,12 @@ def _own_layer(recipe: Recipe, lower: list[Layer], scratch: Path, engine: Docker
     """LearnGraph's side, with its compiled modules."""
     tree = dict(recipe.inside)
     merge(_compiled(sources(tree), lower[0], scratch, engine).items(), tree)
-    return _write(tree, scratch / "learngraph.tar", "LearnGraph inside")
+    return _write(tree, scratch / "learngraph.tar")
 
 
 def _compiled(python: Mapping[str, Entry], debian: Layer, folder: Path, engine: Docker) -> Tree:
     """Compiles sources with the image's own Python, in a container of the lowest layer, closed like every other."""
-    config = image_config([debian], {"learngraph.image.stage": "1"})
+    config = image_config([debian.digest.diff_id], SAYS[:1], {"learngraph.image.stage": "1"})
     tag = f"{STAGE}:{os.getpid()}"
     engine.feed(["load", "--quiet"], lambda pipe: write_archive(config, [debian], tag, pipe))
     try:
@@ -221,9 +231,9 @@ def _read_compiled(answer: IO[bytes]) -> Tree:
     return tree
 
 
-def _write(tree: Tree, path: Path, says: str) -> Layer:
+def _write(tree: Tree, path: Path) -> Layer:
     with path.open("wb") as target:
-        return Layer(path, write_layer(tree, target), says)
+        return Layer(path, write_layer(tree, target))
 
 
 def record_text(recipe: Recipe, image: BuiltImage) -> str:
@@ -231,4 +241,4 @@ def record_text(recipe: Recipe, image: BuiltImage) -> str:
     return json.dumps({"inputs": recipe.base_inputs(), "layers": list(image.layers[:3])}, indent=2) + "\n"
 
 
-__all__ = ["LABEL", "BuiltImage", "Progress", "build_image", "present_image", "record_text"]
+__all__ = ["LABEL", "PREBUILT", "BuiltImage", "Progress", "build_image", "present_image", "record_text"]

@@ -19,16 +19,13 @@ import time
 from pathlib import Path
 
 from learngraph_kernel.errors import LearnGraphError
-from learngraph_kernel.sandboxd.image.build import BuiltImage, build_image, package_trees, record_text
+from learngraph_kernel.sandboxd.image.build import PREBUILT, BuiltImage, build_image, package_trees, record_text
 from learngraph_kernel.sandboxd.image.docker_command import Docker
 from learngraph_kernel.sandboxd.image.errors import EngineError, LockError
 from learngraph_kernel.sandboxd.image.fetch import cache_folder
 from learngraph_kernel.sandboxd.image.layer import write_layer
 from learngraph_kernel.sandboxd.image.recipe import Recipe, recipe_folder, sources
 from learngraph_kernel.sandboxd.image.relock import lock_packages, lock_requirements
-
-PREBUILT = "LEARNGRAPH_IMAGE"
-"""Environment variable: `registry/name@sha256:…` of a prebuilt image."""
 
 FONTS = "files/usr/local/share/learngraph/fonts"
 
@@ -38,9 +35,6 @@ def main(arguments: list[str]) -> int:
     options = _parser().parse_args(arguments)
     cache = options.cache or cache_folder()
     try:
-        if options.inputs:
-            print(Recipe.load().inputs())
-            return 0
         if options.rootfs is not None:
             write_rootfs(Recipe.load(), options.rootfs, cache)
             return 0
@@ -62,7 +56,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--record", type=Path, help="file the digest is written to")
     parser.add_argument("--fresh", action="store_true", help="build every layer anew")
     parser.add_argument("--relock", action="store_true", help="make the locks anew first")
-    parser.add_argument("--inputs", action="store_true", help="only print the hash of what the image is made of")
     parser.add_argument("--rootfs", type=Path, help="only write the image's files into this folder (Dockerfile)")
     return parser
 
@@ -174,6 +167,8 @@ def write_rootfs(recipe: Recipe, target: Path, cache: Path) -> None:
         write_layer(tree, file)
         file.seek(0)
         with tarfile.open(fileobj=file, mode="r:") as tar:
-            tar.extractall(target, numeric_owner=True, filter="fully_trusted")  # made a moment ago by ourselves
+            # Made a moment ago by ourselves, and with absolute links; early 3.11 has no argument `filter`.
+            tar.extraction_filter = lambda member, path: member
+            tar.extractall(target, numeric_owner=True)
     with (target.parent / "sources.tar").open("wb") as sources_file:
         write_layer(sources(tree), sources_file, parents=False)

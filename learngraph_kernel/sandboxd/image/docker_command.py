@@ -62,10 +62,10 @@ class Docker:
         answer: dict[str, Any] = json.loads(self.call("version", "--format", "{{json .}}"))
         return answer
 
-    def image_with_label(self, label: str, value: str) -> str | None:
-        """The id of an image that carries the label, if there is one."""
+    def images_with_label(self, label: str, value: str) -> list[str]:
+        """The ids of the images that carry the label."""
         ids = self.call("image", "ls", "--no-trunc", "--quiet", "--filter", f"label={label}={value}").split()
-        return ids[0] if ids else None
+        return sorted(set(ids))
 
     def inspect_image(self, name: str) -> dict[str, Any]:
         """Everything the engine says of an image."""

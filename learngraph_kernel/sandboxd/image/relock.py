@@ -12,6 +12,7 @@ import hashlib
 import lzma
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -165,7 +166,10 @@ def lock_requirements(wanted: Path) -> str:
 
 
 def _uv() -> str:
-    return str(Path(sys.executable).with_name("uv"))
+    found = shutil.which("uv")
+    if found is None:
+        raise FetchError("uv is not there, which resolves the requirements", remedy="run `make image-lock`")
+    return found
 
 
 def _run(command: list[str]) -> None:
@@ -176,9 +180,7 @@ def _run(command: list[str]) -> None:
         environment["PIP_CERT"] = os.environ["PIP_CERT"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     if done.returncode:
-        raise FetchError(
-            f"{Path(command[0]).name}: {done.stderr.strip()[-500:]}", remedy="run `make lock` for uv first"
-        )
+        raise FetchError(f"{Path(command[0]).name}: {done.stderr.strip()[-500:]}")
 
 
 def _pinned_wheel(path: Path) -> Pinned:
