@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import stat
 from dataclasses import asdict, dataclass
 from pathlib import Path
+
+from learngraph_kernel.errors import LearnGraphError
 
 BOX_VARIABLE = "LEARNGRAPH_BOX"
 """Environment variable of an embedded runtime whose caller is in the box: a `Box` as JSON."""
@@ -26,6 +29,21 @@ class Box:
     @classmethod
     def parse(cls, text: str) -> Box:
         return cls(**json.loads(text))
+
+
+def admit(path: Path) -> None:
+    """Lets whom the folder's ACL names connect to a socket that was just bound; `bind` takes the umask off (unix(7)).
+
+    The folder is the container's as well, so the name is opened without following it and must be our socket.
+    """
+    descriptor = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        found = os.fstat(descriptor)
+        if not stat.S_ISSOCK(found.st_mode) or found.st_uid != os.geteuid():
+            raise LearnGraphError("the broker's socket was replaced", where=str(path), remedy="restart the kernel")
+        os.chmod(f"/proc/self/fd/{descriptor}", 0o660)  # the group's bits are the ACL's mask (acl(5))
+    finally:
+        os.close(descriptor)
 
 
 def link_into(granted: Path | str, path: Path) -> Path:

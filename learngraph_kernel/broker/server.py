@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from learngraph_kernel.broker import protocol
+from learngraph_kernel.broker.box import admit
 from learngraph_kernel.broker.session import BrokerFault, RunSession
 from learngraph_kernel.broker.ticket import TicketRefused
 from learngraph_kernel.errors import LearnGraphError
@@ -31,7 +32,7 @@ class BrokerServer:
     Args:
         path: where the socket belongs; the folder decides who reaches it.
         private: the folder is this user's alone. If not, it is a container's as well: whatever it puts in the socket's
-            place is neither followed nor removed, and the folder's ACL alone admits.
+            place is neither followed nor removed, and the folder's ACL says who else may connect.
         listener: a socket that listens at `path` already.
     """
 
@@ -50,6 +51,8 @@ class BrokerServer:
         self._server = await asyncio.start_unix_server(self._accept, limit=protocol.MAX_MESSAGE_BYTES, **where)
         if self._private:
             os.chmod(self._path, 0o600)
+        elif self._listener is None:
+            admit(self._path)
         return self
 
     async def __aexit__(self, *_: object) -> None:

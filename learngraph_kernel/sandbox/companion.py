@@ -16,7 +16,7 @@ import sys
 import threading
 from pathlib import Path
 
-from learngraph_kernel.broker.box import BOX_VARIABLE, Box
+from learngraph_kernel.broker.box import BOX_VARIABLE, Box, admit
 from learngraph_kernel.broker.protocol import BROKER_VARIABLE, TICKET_VARIABLE
 from learngraph_kernel.sandbox.client import Kernel
 
@@ -65,7 +65,8 @@ class Companion:
         write_ticket(self._kernel.ticket_file, self._secret)
         path = self._kernel.broker_socket
         path.unlink(missing_ok=True)  # of the kernel before a restart
-        self._listener.bind(str(path))  # the folder's ACL lets the container in; a chmod could hit something else
+        self._listener.bind(str(path))
+        admit(path)
         self._listener.listen(16)
         self._thread.start()
 
