@@ -184,6 +184,11 @@ async def begin_command(call: Call) -> Answer:
     return await service.show(begun["exec"], {"stdout": 0, "stderr": 0}, 0)
 
 
+async def inspect_file(call: Call) -> Answer:
+    row = await call.sandbox("exec")
+    return await call.daemon.commands.inspect(call.caller, row, call.json("task", "path"), check_key(call.key))
+
+
 async def list_commands(call: Call) -> Answer:
     row = await call.sandbox("observe")
     return {"execs": await call.daemon.commands.list(row["id"])}
@@ -303,6 +308,7 @@ ROUTES: tuple[tuple[str, str, Route], ...] = (
     ("POST", "/v1/sandboxes/{id}/stop", stop_sandbox),
     ("POST", "/v1/sandboxes/{id}/exec", begin_command),
     ("GET", "/v1/sandboxes/{id}/exec", list_commands),
+    ("POST", "/v1/sandboxes/{id}/inspect", inspect_file),
     ("GET", "/v1/sandboxes/{id}/files", list_files),
     ("GET", "/v1/sandboxes/{id}/files/content", get_file),
     ("PUT", "/v1/sandboxes/{id}/files/content", put_file),

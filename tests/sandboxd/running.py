@@ -95,4 +95,6 @@ class Sandboxd:
 def containers_of(instance: str, *, every: bool = False) -> list[str]:
     """Ids of an instance's containers."""
     words = ["docker", "ps", "--no-trunc", "--quiet", "--filter", f"label=learngraph.instance={instance}"]
-    return subprocess.run([*words, *(["--all"] if every else [])], capture_output=True, text=True, check=True).stdout.split()
+    return subprocess.run(
+        [*words, *(["--all"] if every else [])], capture_output=True, text=True, check=True
+    ).stdout.split()

@@ -55,7 +55,9 @@ def _output(client: Any, identity: str, as_json: bool) -> None:
             break
     if as_json:
         texts = {"stdout": out.decode("utf-8", "replace"), "stderr": err.decode("utf-8", "replace")}
-        print_json({"exec": identity, "state": now.state, "exit_code": now.exit_code, "truncated": now.truncated} | texts)
+        print_json(
+            {"exec": identity, "state": now.state, "exit_code": now.exit_code, "truncated": now.truncated} | texts
+        )
         return
     sys.stdout.buffer.write(bytes(out))
     sys.stdout.flush()

@@ -24,7 +24,9 @@ def command(identities: tuple[str, ...], delete: bool, as_json: bool) -> None:
                 client.stop_kernel(kernels[identity])
                 done.append({"id": identity, "state": "stopped"})
             elif not identity.startswith("sb_"):
-                raise BadInput("there is no such workspace or kernel", where=identity, remedy="see `learngraph sandbox ls`")
+                raise BadInput(
+                    "there is no such workspace or kernel", where=identity, remedy="see `learngraph sandbox ls`"
+                )
             elif delete:
                 client.delete(identity)
                 done.append({"id": identity, "state": "expired"})
