@@ -132,7 +132,7 @@ class SandboxClient(Transport):
         needs = (f"session:{session}", "lifecycle")
         return _sandbox(self._json("POST", "/v1/sandboxes", body, key=key or new_key(), needs=needs))
 
-    def list(self) -> tuple[list[Sandbox], list[Kernel]]:
+    def overview(self) -> tuple[list[Sandbox], list[Kernel]]:
         """The caller's workspaces, newest first, and running kernels."""
         answer = self._json("GET", "/v1/sandboxes", needs=("owner", "observe"))
         return [_sandbox(row) for row in answer["sandboxes"]], [_kernel(row) for row in answer["kernels"]]
@@ -302,9 +302,11 @@ def _sandbox(row: Mapping[str, Any]) -> Sandbox:
 
 
 def _kernel(row: Mapping[str, Any]) -> Kernel:
-    places = ("folder", "granted", "connection_file", "broker_socket", "ticket_file")
+    places: dict[str, Any] = {
+        name: Path(row[name]) for name in ("folder", "granted", "connection_file", "broker_socket", "ticket_file")
+    }
     names = ("run", "state", "image", "warm", "exit_code", "reason")
-    return Kernel(row["kernel"], **{p: Path(row[p]) for p in places}, **{name: row[name] for name in names})
+    return Kernel(row["kernel"], **places, **{name: row[name] for name in names})
 
 
 def _command(row: Mapping[str, Any]) -> Command:

@@ -3,7 +3,7 @@
 A call that creates carries a fresh idempotency key and is sent again with the same one when the connection broke, so
 that a restart of sandboxd in the middle neither loses nor doubles anything. Tickets are minted on first use for what a
 call needs and renewed when they expire; a client that was handed one ticket uses only that. Errors are the daemon's own
-(`answers`), or `SandboxUnavailable` with the reason and the remedy when there is no daemon to ask. Standard library only.
+(`answers`), or `SandboxUnavailable` with reason and remedy when there is no daemon to ask. Standard library only.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class SandboxUnavailable(Unavailable):
 
 
 def default_socket() -> Path:
-    """`LEARNGRAPH_SANDBOXD`, else the private daemon's socket in the home, else the host-wide one if only that is there."""
+    """`LEARNGRAPH_SANDBOXD`, else the private daemon's socket in the home; the host-wide one if only that is there."""
     chosen = os.environ.get(SOCKET_VARIABLE)
     if chosen:
         return Path(chosen).absolute()

@@ -208,7 +208,7 @@ async def cancel_command(call: Call) -> Answer:
 
 async def list_files(call: Call) -> Answer:
     row = await call.sandbox("observe")
-    files = await call.daemon.core.workers.run(call.daemon.files.list, row, call.query.get("path"))
+    files = await call.daemon.core.workers.run(call.daemon.files.listing, row, call.query.get("path"))
     return {"files": files, "bytes": sum(file["size"] for file in files)}
 
 
@@ -343,7 +343,7 @@ def status_of(error: LearnGraphError) -> int:
 class Handler(tornado.web.RequestHandler):
     """Every route."""
 
-    SUPPORTED_METHODS = ("GET", "POST", "PUT", "DELETE")  # type: ignore[assignment]
+    SUPPORTED_METHODS = ("GET", "POST", "PUT", "DELETE")
 
     def initialize(self, daemon: Daemon, routes: Mapping[str, Route]) -> None:
         self._daemon, self._routes = daemon, routes
@@ -356,11 +356,13 @@ class Handler(tornado.web.RequestHandler):
                 raise BadRequest("this path does not take that method", code="bad_method")
             answer = await route(self._call(names))
         except LearnGraphError as error:
-            return self._refuse(status_of(error), error.as_json())
-        except Exception:
+            self._refuse(status_of(error), error.as_json())
+            return
+        except Exception:  # noqa: BLE001  what is wrong with us is logged, and no caller's business
             _log.exception("%s %s", self.request.method, self.request.path)
             reason = {"code": "sandboxd_fault", "reason": "sandboxd failed; its log says why", "place": None}
-            return self._refuse(500, reason | {"remedy": "report it with the log"})
+            self._refuse(500, reason | {"remedy": "report it with the log"})
+            return
         if isinstance(answer, dict):
             self.set_header("Content-Type", "application/json")
             self.finish(json.dumps(answer, ensure_ascii=False).encode())
@@ -369,7 +371,7 @@ class Handler(tornado.web.RequestHandler):
             self.set_header("Content-Type", kind)
             self.finish(answer)
 
-    get = post = put = delete = _answer  # type: ignore[assignment]
+    get = post = put = delete = _answer
 
     def _call(self, names: Mapping[str, str]) -> Call:
         headers, daemon = self.request.headers, self._daemon

@@ -21,6 +21,22 @@ from learngraph_kernel.sandboxd.runner_link import CommandEnd, CommandNotStarted
 ENVIRONMENT = {"PATH": "/usr/bin:/bin"}
 
 
+def started(engine: socket.socket) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-I", "-B", runner.__file__]
+    return subprocess.Popen(command, stdin=engine, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+
+
+def ended(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
+
+
+def owner_of_descriptors(pid: int) -> int:
+    return Path(f"/proc/{pid}/fd").stat().st_uid
+
+
 def multiplexed(data: bytes, stream: int = 1) -> bytes:
     return struct.pack(">BxxxI", stream, len(data)) + data
 
@@ -29,9 +45,7 @@ def multiplexed(data: bytes, stream: int = 1) -> bytes:
 async def linked(tmp_path: Path) -> AsyncIterator[tuple[RunnerLink, subprocess.Popen[bytes], list[str]]]:
     """A runner as a plain process; what it writes is wrapped as Docker wraps an attached stream."""
     ours, engine = socket.socketpair()
-    process = subprocess.Popen(
-        [sys.executable, "-I", "-B", runner.__file__], stdin=engine, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-    )
+    process = started(engine)
 
     def wrap() -> None:
         assert process.stdout is not None
@@ -91,9 +105,8 @@ def test_what_a_command_left_in_its_group_ends_with_it(tmp_path: Path) -> None:
             end, seen = await run(link, "sh", "-c", "sleep 60 & echo $!", cwd=tmp_path)
             assert end.exit_code == 0
             pid = int(seen["stdout"])
-            status = Path(f"/proc/{pid}/stat")
             for _ in range(200):
-                if not status.exists() or status.read_text().rpartition(")")[2].split()[0] == "Z":
+                if ended(pid):
                     return
                 await asyncio.sleep(0.01)
             raise AssertionError("the background process still runs")
@@ -153,7 +166,7 @@ def test_a_command_cannot_write_frames_through_the_runners_descriptors(tmp_path:
     async def case() -> None:
         async with linked(tmp_path) as (link, process, _):
             assert (await run(link, "true", cwd=tmp_path))[0].exit_code == 0
-            assert Path(f"/proc/{process.pid}/fd").stat().st_uid == 0
+            assert owner_of_descriptors(process.pid) == 0
 
     asyncio.run(case())
 

@@ -24,7 +24,7 @@ def command(identity: str, as_json: bool) -> None:
         elif identity.startswith("x_"):
             _output(client, identity, as_json)
         elif identity.startswith("k_"):
-            found = [kernel for kernel in client.list()[1] if kernel.id == identity]
+            found = [kernel for kernel in client.overview()[1] if kernel.id == identity]
             if not found:
                 raise BadInput("there is no such running kernel of yours", where=identity)
             log = client.kernel_logs(found[0])

@@ -18,7 +18,7 @@ def command(identities: tuple[str, ...], delete: bool, as_json: bool) -> None:
 
     done: list[dict[str, str]] = []
     with connected() as client:
-        kernels = {kernel.id: kernel for kernel in client.list()[1]}
+        kernels = {kernel.id: kernel for kernel in client.overview()[1]}
         for identity in identities:
             if identity in kernels:
                 client.stop_kernel(kernels[identity])
