@@ -1,8 +1,9 @@
 """Service tokens: how a hub, or a process of another user, tells sandboxd on whose behalf it calls.
 
-`base64url(payload).base64url(signature)`: Ed25519 (RFC 8032) over the payload's bytes. The payload is JSON: `sub` (the
-user), `aud` (always `learngraph-sandboxd`), `iat`, `exp` (unix seconds, at most 15 minutes apart), `kid` and, to narrow
-what the tickets minted under it may allow, `effects`. sandboxd holds public keys only (`<state>/service-keys/<kid>.pub`).
+`base64url(payload).base64url(signature)`: Ed25519 (RFC 8032) over the payload's bytes. The payload is JSON: `sub`
+(the user), `aud` (always `learngraph-sandboxd`), `iat`, `exp` (unix seconds, at most 15 minutes apart), `kid` and, to
+narrow what the tickets minted under it may allow, `effects`. sandboxd holds public keys only
+(`<state>/service-keys/<kid>.pub`).
 """
 
 from __future__ import annotations

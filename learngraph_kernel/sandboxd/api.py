@@ -184,6 +184,11 @@ async def begin_command(call: Call) -> Answer:
     return await service.show(begun["exec"], {"stdout": 0, "stderr": 0}, 0)
 
 
+async def inspect_file(call: Call) -> Answer:
+    row = await call.sandbox("exec")
+    return await call.daemon.commands.inspect(call.caller, row, call.json("task", "path"), check_key(call.key))
+
+
 async def list_commands(call: Call) -> Answer:
     row = await call.sandbox("observe")
     return {"execs": await call.daemon.commands.list(row["id"])}
@@ -203,7 +208,7 @@ async def cancel_command(call: Call) -> Answer:
 
 async def list_files(call: Call) -> Answer:
     row = await call.sandbox("observe")
-    files = await call.daemon.core.workers.run(call.daemon.files.list, row, call.query.get("path"))
+    files = await call.daemon.core.workers.run(call.daemon.files.listing, row, call.query.get("path"))
     return {"files": files, "bytes": sum(file["size"] for file in files)}
 
 
@@ -308,6 +313,7 @@ ROUTES: tuple[tuple[str, str, Route], ...] = (
     ("POST", "/v1/sandboxes/{id}/stop", stop_sandbox),
     ("POST", "/v1/sandboxes/{id}/exec", begin_command),
     ("GET", "/v1/sandboxes/{id}/exec", list_commands),
+    ("POST", "/v1/sandboxes/{id}/inspect", inspect_file),
     ("GET", "/v1/sandboxes/{id}/files", list_files),
     ("GET", "/v1/sandboxes/{id}/files/content", get_file),
     ("PUT", "/v1/sandboxes/{id}/files/content", put_file),
@@ -343,7 +349,7 @@ def status_of(error: LearnGraphError) -> int:
 class Handler(tornado.web.RequestHandler):
     """Every route."""
 
-    SUPPORTED_METHODS = ("GET", "POST", "PUT", "DELETE")  # type: ignore[assignment]
+    SUPPORTED_METHODS = ("GET", "POST", "PUT", "DELETE")
 
     def initialize(self, daemon: Daemon, routes: Mapping[str, Route]) -> None:
         self._daemon, self._routes = daemon, routes
@@ -356,11 +362,13 @@ class Handler(tornado.web.RequestHandler):
                 raise BadRequest("this path does not take that method", code="bad_method")
             answer = await route(self._call(names))
         except LearnGraphError as error:
-            return self._refuse(status_of(error), error.as_json())
-        except Exception:
+            self._refuse(status_of(error), error.as_json())
+            return
+        except Exception:  # noqa: BLE001  what is wrong with us is logged, and no caller's business
             _log.exception("%s %s", self.request.method, self.request.path)
             reason = {"code": "sandboxd_fault", "reason": "sandboxd failed; its log says why", "place": None}
-            return self._refuse(500, reason | {"remedy": "report it with the log"})
+            self._refuse(500, reason | {"remedy": "report it with the log"})
+            return
         if isinstance(answer, dict):
             self.set_header("Content-Type", "application/json")
             self.finish(json.dumps(answer, ensure_ascii=False).encode())
@@ -369,7 +377,7 @@ class Handler(tornado.web.RequestHandler):
             self.set_header("Content-Type", kind)
             self.finish(answer)
 
-    get = post = put = delete = _answer  # type: ignore[assignment]
+    get = post = put = delete = _answer
 
     def _call(self, names: Mapping[str, str]) -> Call:
         headers, daemon = self.request.headers, self._daemon

@@ -1,9 +1,10 @@
 """Who is calling, and what this call may do.
 
 Who: the peer's uid, which the kernel tells (SO_PEERCRED), or the subject of a service token; never a field of a body.
-What: an execution ticket. A user mints one for a scope (one session, one run, or all that is theirs), for some effects
-and a short time. It never changes afterwards and nothing can be done with it that its minter could not do, so holding a
-ticket gives no way to a wider one: minting needs the user. Its secret is a MAC over its id; the database holds no secret.
+What: an execution ticket. A user mints one for a scope (one session, one run, or all that is theirs), for some
+effects and a short time. It never changes afterwards and nothing can be done with it that its minter could not do, so
+holding a ticket gives no way to a wider one: minting needs the user. Its secret is a MAC over its id; the database
+holds no secret.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """One ceiling for all containers together: a control group that Docker puts them into.
 
-Each container has its own limit; the sum may exceed the machine's share, since most are idle. The parent group holds the
-sum to the share, so that the host keeps the rest whatever runs inside. It needs root and the `cgroupfs` driver; where it
-cannot be had, the readiness check says so and a container's own limit is all there is.
-Source: Linux, Documentation/admin-guide/cgroup-v1/ and cgroup-v2.rst.
+Each container has its own limit; the sum may exceed the machine's share, since most are idle. The parent group holds
+the sum to the share, so that the host keeps the rest whatever runs inside. It needs root and the `cgroupfs` driver;
+where it cannot be had, the readiness check says so and a container's own limit is all there is. Source: Linux,
+Documentation/admin-guide/cgroup-v1/ and cgroup-v2.rst.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ import base64
 import contextlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import sqlalchemy as sa
@@ -22,12 +22,15 @@ import sqlalchemy as sa
 from learngraph_kernel.canonical import digest
 from learngraph_kernel.errors import LearnGraphError
 from learngraph_kernel.sandbox.answers import BadRequest, Conflict, NotFound
-from learngraph_kernel.sandbox.argv import CheckedCommand, check_argv
+from learngraph_kernel.sandbox.argv import CheckedCommand, argv_digest, check_argv
+from learngraph_kernel.sandbox.inside.inspect_file import MAX_OUTPUT
 from learngraph_kernel.sandboxd import schema
 from learngraph_kernel.sandboxd.auth import Caller
 from learngraph_kernel.sandboxd.containers import COMMAND_ENVIRONMENT, WORKSPACE
 from learngraph_kernel.sandboxd.core import Core
 from learngraph_kernel.sandboxd.files import Files
+from learngraph_kernel.sandboxd.inspection import TIMEOUT as INSPECTION_SECONDS
+from learngraph_kernel.sandboxd.inspection import InspectionFailed, inspection_argv, read_inspection
 from learngraph_kernel.sandboxd.outputs import STREAMS, CommandOutput, read_output
 from learngraph_kernel.sandboxd.records import Row, new_id
 from learngraph_kernel.sandboxd.runner_link import CommandEnd, LinkLost
@@ -69,18 +72,19 @@ class Commands:
         self._core, self._sandboxes, self._files = core, sandboxes, files
         self.running: dict[str, Running] = {}
 
-    async def begin(self, caller: Caller, row: Row, request: Mapping[str, Any], key: str) -> Row:
+    async def begin(self, caller: Caller, row: Row, request: Mapping[str, Any], key: str, *, task: bool = False) -> Row:
         """Starts a command; the same key answers with the same command.
 
         Args:
             row: the sandbox.
-            request: `argv`, `cwd`, `timeout` as sent.
+            request: `argv`, `cwd`, `timeout` as sent; for a task `task`, `path`.
+            task: a fixed task of sandbox-policy-v1 instead of a command of sandbox-agent-v1.
 
         Raises:
             ArgvRefused: policy. Conflict: another command is running. And what `Sandboxes.start` raises.
         """
-        checked, seconds = self._check(row, request)
-        identity = {"call": "exec", "sandbox": row["id"], "request": dict(request)}
+        checked, seconds = self._check_task(row, request) if task else self._check(row, request)
+        identity = {"call": "inspect" if task else "exec", "sandbox": row["id"], "request": dict(request)}
         async with self._core.lock("key", caller.owner, key):
             known = await self._core.workers.record(self._core.remembered, caller.owner, key, identity)
             if known is not None:
@@ -124,6 +128,34 @@ class Commands:
         if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds <= limit:
             raise BadRequest(f"timeout must be above 0 and at most {limit:.0f} seconds", code="bad_timeout")
         return check_argv(argv, cwd=request.get("cwd", ".")), float(seconds)
+
+    def _check_task(self, row: Row, request: Mapping[str, Any]) -> tuple[CheckedCommand, float]:
+        if row["policy"] != "sandbox-policy-v1":
+            raise Conflict(
+                "fixed tasks belong to sandbox-policy-v1",
+                code="policy_forbids_tasks",
+                remedy="use a session under sandbox-policy-v1",
+                zh=("固定任务仅适用于 sandbox-policy-v1", "请使用 sandbox-policy-v1 的会话"),
+            )
+        if set(request) - {"task", "path"} or request.get("task") not in ("inspect", "text"):
+            raise BadRequest("a task has `task` (inspect or text) and `path`", code="bad_task")
+        argv = inspection_argv(request["task"], request.get("path", ""))
+        script = argv[-1]  # must be a regular file of the workspace, as a script must
+        checked = CheckedCommand("run", argv, script, (), False, False, argv_digest(argv), argv)
+        return checked, min(INSPECTION_SECONDS, self._core.settings.command_seconds)
+
+    async def inspect(self, caller: Caller, row: Row, request: Mapping[str, Any], key: str) -> Row:
+        """Carries a fixed task out and reads its answer. Raises InspectionFailed, and what `begin` raises."""
+        begun = await self.begin(caller, row, request, key, task=True)
+        await self.ended(begun["exec"], INSPECTION_SECONDS + 2 * CANCEL_PATIENCE)
+        done = await self._core.workers.record(self._core.records.get, execs, begun["exec"])
+        if done is None or done["state"] != "exited":
+            reason = "it did not end" if done is None else done["reason"] or done["state"]
+            raise InspectionFailed(f"the file was not looked at: {reason}", remedy="do not open the file")
+        folder = self._core.settings.outputs
+        out = await self._core.workers.run(read_output, folder, begun["exec"], "stdout", 0, MAX_OUTPUT + 2)
+        found = read_inspection(request["task"], int(done["exit_code"]), out)
+        return {"exec": begun["exec"], **asdict(found)}
 
     def _open_row(
         self, caller: Caller, row: Row, checked: CheckedCommand, answer: Row, key: str, request: Mapping[str, Any]

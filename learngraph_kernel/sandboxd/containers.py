@@ -1,4 +1,4 @@
-"""The two kinds of container: a workspace's, which waits for commands, and a kernel's. Pure: rows in, engine data out."""
+"""The two kinds of container: a workspace's, which waits for commands, and a kernel's. Pure: rows in, data out."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ os.umask(0o007)
 from ipykernel import kernelapp
 kernelapp.launch_new_instance()
 """
-"""As `python -m ipykernel_launcher`, with a umask that leaves the sockets' ACL its write bit: who may use the folder may
-connect (a socket's mode is cut by the umask even where a default ACL applies: unix_bind in Linux's af_unix.c)."""
+"""As `python -m ipykernel_launcher`, with a umask that leaves the sockets' ACL its write bit: who may use the folder
+may connect (a socket's mode is cut by the umask even where a default ACL applies: unix_bind in Linux's af_unix.c)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def workspace_container(
 def kernel_container(
     around: Surroundings, row: Mapping[str, Any], name: str, environment: Mapping[str, str], now: float
 ) -> dict[str, Any]:
-    """A kernel's container: its folders at the same paths as outside, the broker and the ticket found by name in them."""
+    """A kernel's container: its folders at the same paths as outside, broker and ticket found by name in them."""
     labels = _labels(around, "warm-kernel" if row["warm"] else "kernel", row["owner"], now)
     labels |= {label.SANDBOX: row["id"], label.RUN: row["run"] or ""}
     folder, granted = row["folder"], row["granted"]

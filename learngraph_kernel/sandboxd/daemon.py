@@ -29,14 +29,14 @@ from learngraph_kernel.sandboxd.cgroups import cap_processors
 from learngraph_kernel.sandboxd.commands import Commands
 from learngraph_kernel.sandboxd.containers import Surroundings
 from learngraph_kernel.sandboxd.core import Core
-from learngraph_kernel.sandboxd.engine_port import ContainerEvent, EnginePort
+from learngraph_kernel.sandboxd.engine_port import ContainerEvent, EnginePort, EventStream
 from learngraph_kernel.sandboxd.files import Files
 from learngraph_kernel.sandboxd.grants import Grants
 from learngraph_kernel.sandboxd.health import Health
 from learngraph_kernel.sandboxd.images import Images
-from learngraph_kernel.sandboxd.kernels import KERNEL_ACTIVE, Kernels, kernels
+from learngraph_kernel.sandboxd.kernels import Kernels, kernels
 from learngraph_kernel.sandboxd.reconcile import Reconciler
-from learngraph_kernel.sandboxd.records import Records, Row, pragmas
+from learngraph_kernel.sandboxd.records import KERNEL_ACTIVE, Records, Row, pragmas
 from learngraph_kernel.sandboxd.sandboxes import Sandboxes
 from learngraph_kernel.sandboxd.settings import Settings
 from learngraph_kernel.sandboxd.storage import Storage
@@ -91,6 +91,7 @@ class Daemon:
         self.authenticator = Authenticator(os.geteuid(), settings.admit, settings.service_keys)
         self.reconciler = Reconciler(self.core, self.sandboxes, self.kernels, self.files)
         self._closing = False
+        self._events: EventStream | None = None
 
     async def start(self) -> None:
         """Puts the records right, then begins the background tasks; an engine is not needed for that."""
@@ -144,8 +145,11 @@ class Daemon:
                 await self.reconciler.run(starting=False)  # for what ended while nobody listened
 
     def _watch(self, loop: asyncio.AbstractEventLoop) -> None:
-        for happened in self.core.engine.events(self.core.around.instance, lambda: self._closing):
-            if happened.action == "die":
+        self._events = self.core.engine.events(self.core.around.instance)
+        if self._closing:
+            self._events.close()
+        for happened in self._events:
+            if happened.action == "die" and not self._closing:
                 loop.call_soon_threadsafe(self._heard, happened)
 
     def _heard(self, happened: ContainerEvent) -> None:
@@ -187,6 +191,8 @@ class Daemon:
         """Ends workspaces' and warm containers; kernels of runs go on. Files and records stay."""
         self._closing = True
         self.kernels.closing = True
+        if self._events is not None:
+            self._events.close()
         try:
             await self.sandboxes.close()
             await self.kernels.close()

@@ -6,7 +6,7 @@ the caller knows the container's name and clears up by it.
 
 from __future__ import annotations
 
-import json
+import contextlib
 import logging
 import socket
 import time
@@ -141,20 +141,9 @@ class DockerEngine:
         data: bytes = self._call(lambda api: api.logs(container, tail=lines, stdout=True, stderr=True), repeat=True)
         return data.decode("utf-8", "replace")
 
-    def events(self, instance: str, stop: Callable[[], bool]) -> Iterator[ContainerEvent]:
+    def events(self, instance: str) -> DockerEvents:
         wanted = {"type": "container", "event": ["die", "oom"], "label": [f"{engine_port.INSTANCE}={instance}"]}
-        stream = self._call(lambda api: api.events(filters=wanted, decode=True))
-        try:
-            for event in stream:
-                if stop():
-                    return
-                attributes = event.get("Actor", {}).get("Attributes", {})
-                code = attributes.get("exitCode")
-                yield ContainerEvent(event["Actor"]["ID"], event["Action"], None if code is None else int(code))
-        except (*_BROKEN, json.JSONDecodeError) as error:
-            raise engine_port.unreachable() from error
-        finally:
-            stream.close()
+        return DockerEvents(self._call(lambda api: api.events(filters=wanted, decode=True)))
 
     def pull(self, reference: str) -> Iterator[dict[str, Any]]:
         stream = self._call(lambda api: api.pull(reference, stream=True, decode=True))
@@ -162,3 +151,25 @@ class DockerEngine:
             yield from stream
         except _BROKEN as error:
             raise engine_port.unreachable() from error
+
+
+class DockerEvents:
+    """One stream of events; `close` from another thread ends the iteration."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream, self._closed = stream, False
+
+    def __iter__(self) -> Iterator[ContainerEvent]:
+        try:
+            for event in self._stream:
+                attributes = event.get("Actor", {}).get("Attributes", {})
+                code = attributes.get("exitCode")
+                yield ContainerEvent(event["Actor"]["ID"], event["Action"], None if code is None else int(code))
+        except (*_BROKEN, OSError, ValueError) as error:  # ValueError: half a line of JSON, or a closed file
+            if not self._closed:
+                raise engine_port.unreachable() from error
+
+    def close(self) -> None:
+        self._closed = True
+        with contextlib.suppress(OSError):  # the engine closed it first
+            self._stream.close()

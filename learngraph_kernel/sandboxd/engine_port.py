@@ -6,7 +6,7 @@ All methods block and are called in worker threads; `engine` is the adapter for 
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -73,6 +73,14 @@ class ContainerEvent:
     exit_code: int | None
 
 
+class EventStream(Protocol):
+    """What happens to an instance's containers, as it happens; iterating blocks until `close` is called elsewhere."""
+
+    def __iter__(self) -> Iterator[ContainerEvent]: ...
+
+    def close(self) -> None: ...
+
+
 class EnginePort(Protocol):
     """A container engine. Every method raises NotReady (`engine_unreachable`) or EngineFailed."""
 
@@ -114,6 +122,6 @@ class EnginePort(Protocol):
 
     def logs(self, container: str, lines: int) -> str: ...
 
-    def events(self, instance: str, stop: Callable[[], bool]) -> Iterator[ContainerEvent]: ...
+    def events(self, instance: str) -> EventStream: ...
 
     def pull(self, reference: str) -> Iterator[dict[str, Any]]: ...

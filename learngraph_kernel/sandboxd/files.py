@@ -77,7 +77,7 @@ class Files:
         with self.folder(row) as folder:
             return self._storage.open(_key(row), path, folder=folder)
 
-    def list(self, row: Row, below: str | None) -> list[dict[str, Any]]:
+    def listing(self, row: Row, below: str | None) -> list[dict[str, Any]]:
         """The files with their sizes, versions and hashes."""
         return [asdict(version) for version in self._storage.files(_key(row), below=below)]
 

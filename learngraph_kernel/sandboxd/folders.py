@@ -1,9 +1,9 @@
 """Host folders that a container may write: made, opened to the container's uid, and removed without leaving the root.
 
 The container's uid owns nothing on the host, so it is let in by POSIX ACLs: an entry for it, and a default entry for
-whoever else must read what it makes (sandboxd, or the caller of a kernel). ACLs need no privilege of the folder's owner,
-so that the same code works for a sandboxd that is not root. Removal goes by directory descriptors and only after a
-second check that the folder lies directly in its root (acl(5), xattr(7); format: linux/posix_acl_xattr.h).
+whoever else must read what it makes (sandboxd, or the caller of a kernel). ACLs need no privilege of the folder's
+owner, so that the same code works for a sandboxd that is not root. Removal goes by directory descriptors and only
+after a second check that the folder lies directly in its root (acl(5), xattr(7); format: linux/posix_acl_xattr.h).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The bytes between sandboxd and a container's runner: Docker's multiplexed stream outside, length-prefixed JSON inside.
+"""The bytes between sandboxd and a runner: Docker's multiplexed stream outside, length-prefixed JSON inside.
 
 Pure: bytes in, frames out. The container is not trusted, so every length is bounded before anything is kept.
 Source of the outer format: Docker Engine API, "Attach to a container", stream format.

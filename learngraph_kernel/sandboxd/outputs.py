@@ -35,11 +35,11 @@ class CommandOutput:
         self._changed.set()
         self._changed = asyncio.Event()
 
-    async def changed(self, timeout: float) -> None:
-        """Waits for more output or the end, at most `timeout` seconds."""
+    async def changed(self, patience: float) -> None:
+        """Waits for more output or the end, at most `patience` seconds."""
         waiting = self._changed
         try:
-            await asyncio.wait_for(waiting.wait(), timeout)
+            await asyncio.wait_for(waiting.wait(), patience)
         except TimeoutError:
             return
 

@@ -78,13 +78,13 @@ class RunnerLink:
         self.lost: str | None = None
         self._task = asyncio.create_task(self._read(), name="runner link")
 
-    async def hello(self, timeout: float, *, sweep: bool = True) -> None:
+    async def hello(self, patience: float, *, sweep: bool = True) -> None:
         """Waits until the runner answers. Raises LinkLost."""
         await self._send({"kind": "hello", "protocol": PROTOCOL, "sweep": sweep})
         try:
-            await asyncio.wait_for(asyncio.shield(self._ready), timeout)
+            await asyncio.wait_for(asyncio.shield(self._ready), patience)
         except TimeoutError as error:
-            raise LinkLost(f"the runner did not answer within {timeout:.0f} s") from error
+            raise LinkLost(f"the runner did not answer within {patience:.0f} s") from error
 
     async def run(
         self, identity: str, argv: Sequence[str], *, environment: Mapping[str, str], cwd: str, cap: int, sink: Sink

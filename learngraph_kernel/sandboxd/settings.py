@@ -130,7 +130,8 @@ def load_settings(path: Path, base: Settings) -> Settings:
     return replace(base, **changes)
 
 
-def _value(name: str, value: Any, default: Any, where: str) -> Any:
+def _value(name: str, given: Any, default: Any, where: str) -> Any:
+    value: Any = given
     if name in _CHOICES:
         if value not in _CHOICES[name]:
             raise BadSettings(f"{name} must be one of {', '.join(_CHOICES[name])}", where=where)
@@ -139,13 +140,13 @@ def _value(name: str, value: Any, default: Any, where: str) -> Any:
         if not isinstance(value, list) or not value or not all(isinstance(item, str) for item in value):
             raise BadSettings(f"{name} must be a list of folders", where=where)
         return tuple(Path(item).resolve() for item in value)
-    wanted = str if name in _TEXT_OR_NONE or isinstance(default, Path) else type(default)
+    wanted: Any = str if name in _TEXT_OR_NONE or isinstance(default, Path) else type(default)
     if wanted is float and type(value) is int:
         value = float(value)
-    if type(value) is not wanted:
+    if not isinstance(value, wanted) or isinstance(value, bool) is not (wanted is bool):
         raise BadSettings(f"{name} must be a {wanted.__name__}", where=where)
     if wanted in (int, float) and value < 0:
         raise BadSettings(f"{name} must not be negative", where=where)
-    if name.endswith("_share") and not 0 < value <= 1:
+    if name.endswith("_share") and not 0 < float(value) <= 1:
         raise BadSettings(f"{name} must be above 0 and at most 1", where=where)
     return Path(value) if isinstance(default, Path) else value

@@ -1,4 +1,4 @@
-"""A real sandboxd in a process of its own, for tests and benchmarks: started, killed, started again on the same state."""
+"""A real sandboxd in a process of its own, for tests and benchmarks: started, killed, started again on its state."""
 
 from __future__ import annotations
 
@@ -74,12 +74,17 @@ class Sandboxd:
             self.process.send_signal(signal.SIGTERM)
             self.process.wait(timeout=60)
 
+    def instance(self) -> str:
+        """Its id, as its containers' labels have it."""
+        client = SandboxClient(self.socket)
+        try:
+            return str(client.health()["instance"])
+        finally:
+            client.close()
+
     def containers(self, *, every: bool = False) -> list[str]:
         """Ids of this daemon's containers, running ones unless `every`, asked of the engine."""
-        client = SandboxClient(self.socket)
-        instance = client.health()["instance"]
-        client.close()
-        return containers_of(instance, every=every)
+        return containers_of(self.instance(), every=every)
 
     def __enter__(self) -> Sandboxd:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -95,4 +100,6 @@ class Sandboxd:
 def containers_of(instance: str, *, every: bool = False) -> list[str]:
     """Ids of an instance's containers."""
     words = ["docker", "ps", "--no-trunc", "--quiet", "--filter", f"label=learngraph.instance={instance}"]
-    return subprocess.run([*words, *(["--all"] if every else [])], capture_output=True, text=True, check=True).stdout.split()
+    return subprocess.run(
+        [*words, *(["--all"] if every else [])], capture_output=True, text=True, check=True
+    ).stdout.split()

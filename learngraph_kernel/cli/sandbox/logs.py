@@ -24,7 +24,7 @@ def command(identity: str, as_json: bool) -> None:
         elif identity.startswith("x_"):
             _output(client, identity, as_json)
         elif identity.startswith("k_"):
-            found = [kernel for kernel in client.list()[1] if kernel.id == identity]
+            found = [kernel for kernel in client.overview()[1] if kernel.id == identity]
             if not found:
                 raise BadInput("there is no such running kernel of yours", where=identity)
             log = client.kernel_logs(found[0])
@@ -55,7 +55,9 @@ def _output(client: Any, identity: str, as_json: bool) -> None:
             break
     if as_json:
         texts = {"stdout": out.decode("utf-8", "replace"), "stderr": err.decode("utf-8", "replace")}
-        print_json({"exec": identity, "state": now.state, "exit_code": now.exit_code, "truncated": now.truncated} | texts)
+        print_json(
+            {"exec": identity, "state": now.state, "exit_code": now.exit_code, "truncated": now.truncated} | texts
+        )
         return
     sys.stdout.buffer.write(bytes(out))
     sys.stdout.flush()

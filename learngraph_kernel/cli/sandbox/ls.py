@@ -18,7 +18,7 @@ def command(everything: bool, as_json: bool) -> None:
     from learngraph_kernel.sandbox.client import connected
 
     with connected() as client:
-        sandboxes, kernels = client.list()
+        sandboxes, kernels = client.overview()
     shown = [sandbox for sandbox in sandboxes if everything or sandbox.state != "expired"]
     if as_json:
         rows = [{name: str(v) if name.endswith(_PLACES) else v for name, v in asdict(k).items()} for k in kernels]

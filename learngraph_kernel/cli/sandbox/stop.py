@@ -18,13 +18,15 @@ def command(identities: tuple[str, ...], delete: bool, as_json: bool) -> None:
 
     done: list[dict[str, str]] = []
     with connected() as client:
-        kernels = {kernel.id: kernel for kernel in client.list()[1]}
+        kernels = {kernel.id: kernel for kernel in client.overview()[1]}
         for identity in identities:
             if identity in kernels:
                 client.stop_kernel(kernels[identity])
                 done.append({"id": identity, "state": "stopped"})
             elif not identity.startswith("sb_"):
-                raise BadInput("there is no such workspace or kernel", where=identity, remedy="see `learngraph sandbox ls`")
+                raise BadInput(
+                    "there is no such workspace or kernel", where=identity, remedy="see `learngraph sandbox ls`"
+                )
             elif delete:
                 client.delete(identity)
                 done.append({"id": identity, "state": "expired"})

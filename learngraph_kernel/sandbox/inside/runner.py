@@ -10,6 +10,8 @@ From inside: `ready {protocol, pid}`, `started {id, pid}`, `output {id, stream, 
 `exit {id, code, signal, stdout, stderr, dirty}`, `refused {id, reason}`.
 """
 
+from __future__ import annotations
+
 import base64
 import ctypes
 import json
@@ -20,6 +22,7 @@ import struct
 import subprocess
 import sys
 import time
+from typing import Any
 
 PROTOCOL = 1
 MAX_FRAME = 1024 * 1024
@@ -44,7 +47,7 @@ class Runner:
         self.selector = selectors.DefaultSelector()
         self.pending = bytearray()
         self.sweep = False
-        self.process = None
+        self.process: subprocess.Popen[bytes] | None = None
         self.identity = ""
         self.cap = 0
         self.sent = {"stdout": 0, "stderr": 0}
@@ -89,7 +92,7 @@ class Runner:
             self.handle(frame)
         return True
 
-    def handle(self, frame) -> None:
+    def handle(self, frame: dict[str, Any]) -> None:
         kind = frame["kind"]
         if kind == "hello":
             self.sweep = bool(frame["sweep"])
@@ -99,7 +102,7 @@ class Runner:
         elif kind == "cancel" and self.process is not None and frame["id"] == self.identity:
             self.kill_group()
 
-    def start(self, frame) -> None:
+    def start(self, frame: dict[str, Any]) -> None:
         if self.process is not None:
             self.send({"kind": "refused", "id": frame["id"], "reason": "busy"})
             return
@@ -121,10 +124,14 @@ class Runner:
             self.send({"kind": "refused", "id": self.identity, "reason": f"{type(error).__name__}: {error}"})
             return
         self.prefer_as_victim(self.process.pid)
-        for name, pipe in (("stdout", self.process.stdout), ("stderr", self.process.stderr)):
+        for name, pipe in self.pipes(self.process).items():
             os.set_blocking(pipe.fileno(), False)
             self.selector.register(pipe.fileno(), selectors.EVENT_READ, name)
         self.send({"kind": "started", "id": self.identity, "pid": self.process.pid})
+
+    @staticmethod
+    def pipes(process: subprocess.Popen[bytes]) -> dict[str, Any]:
+        return {"stdout": process.stdout, "stderr": process.stderr}
 
     @staticmethod
     def prefer_as_victim(pid: int) -> None:
@@ -158,16 +165,18 @@ class Runner:
     def finish(self) -> None:
         """The command has ended: its descendants end too, what they wrote is sent, then the exit."""
         process = self.process
+        assert process is not None
         self.kill_group()
         clean = self.sweep_all()
         deadline = time.monotonic() + DRAIN_SECONDS
-        names = {"stdout": process.stdout, "stderr": process.stderr}
+        names = self.pipes(process)
         registered = self.selector.get_map()
         while time.monotonic() < deadline:
             open_pipes = [(n, p) for n, p in names.items() if p.fileno() in registered]
             if not open_pipes:
                 break
-            if not any([self.forward(pipe.fileno(), name) for name, pipe in open_pipes]):
+            moved = [self.forward(pipe.fileno(), name) for name, pipe in open_pipes]
+            if not any(moved):
                 time.sleep(0.001)
         for pipe in names.values():
             if pipe.fileno() in registered:
@@ -189,6 +198,7 @@ class Runner:
         )
 
     def kill_group(self) -> None:
+        assert self.process is not None
         try:
             os.killpg(self.process.pid, signal.SIGKILL)
         except ProcessLookupError:
@@ -215,7 +225,7 @@ class Runner:
         if self.process is not None:
             self.kill_group()
 
-    def send(self, frame) -> None:
+    def send(self, frame: dict[str, Any]) -> None:
         body = json.dumps(frame, separators=(",", ":")).encode("ascii")
         view = memoryview(struct.pack(">I", len(body)) + body)
         while view:
