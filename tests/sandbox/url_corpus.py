@@ -217,5 +217,7 @@ https://pypi.org/simple/a/ https://arxiv.org/abs/2101.00001v2 https://doi.org/10
 https://www.xn--fiqs8s.cn/ https://www.köln.de/ https://español.example/ https://москва.com/ https://ελληνικά.gr/
 https://한국.kr/ https://ไทย.example/ https://日本語.jp/ https://中文.com/ https://việtnam.vn/ https://łódź.pl/ https://عربي.com/
 https://עברית.com/ https://हिन्दी.in/ https://tシャツ.jp/ https://l·l.cat/ https://straße.de/ https://ёлка.ru/ https://データ.jp/
+https://xn--e1afmkfd.xn--p1ai/ https://παράδειγμα.δοκιμή/ https://مثال.إختبار/ https://例子.测试/ https://실례.테스트/
+https://उदाहरण.परीक्षा/ https://பரிட்சை.com/ https://მაგალითი.გე/ https://nic.xn--90a3ac/ https://google.セール/ https://şəhər.az/
 https://www.stats.gov.cn/sj/zxfb/202401/t20240117_1946624.html https://ec.europa.eu/eurostat/api/x?format=JSON&geo=EU27_2020
 """.split()
