@@ -12,6 +12,7 @@ import shutil
 import sys
 from pathlib import Path
 
+from learngraph_kernel.broker.folders import PREFIX
 from learngraph_kernel.broker.interactive import InteractiveSession
 from learngraph_kernel.broker.lookups import Lookups
 from learngraph_kernel.broker.protocol import BROKER_VARIABLE, TICKET_VARIABLE
@@ -74,7 +75,7 @@ def main() -> int:
         sys.stderr.write(f"{error}\n")
         return int(error.exit_code)
     finally:
-        if path.parent.name.startswith("lg-"):
+        if path.parent.name.startswith(PREFIX):
             shutil.rmtree(path.parent, ignore_errors=True)
     return 0
 

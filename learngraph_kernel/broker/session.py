@@ -20,7 +20,6 @@ from learngraph_kernel.canonical import digest
 from learngraph_kernel.errors import BadInput, LearnGraphError
 from learngraph_kernel.store.ledger import Ledger
 
-
 _log = logging.getLogger(__name__)
 
 

@@ -47,7 +47,9 @@ class Forge:
             # One kill in five anywhere, the others once the run has begun.
             while self.kills % 5 and not ended(child) and lines_of(journal).count("begun") == known:
                 time.sleep(0.001)
-            moment = time.monotonic() + self.chance.random() ** 3 * self.longest  # early ones more often: replays are quick
+            moment = (
+                time.monotonic() + self.chance.random() ** 3 * self.longest
+            )  # early ones more often: replays are quick
             while not ended(child) and time.monotonic() < moment:
                 time.sleep(0.001)
             os.kill(child, signal.SIGKILL)  # a child that has ended stays a zombie until it is asked about
