@@ -34,7 +34,7 @@ def start_embedded() -> tuple[str, str]:
     path, ticket = str(Path(folder) / "broker"), secrets.token_urlsafe(24)
     environment = {**os.environ, BROKER_VARIABLE: path, TICKET_VARIABLE: ticket}
     process = subprocess.Popen(
-        [sys.executable, "-m", "learngraph_kernel.broker.embedded"],
+        [sys.executable, "-m", "learngraph_kernel.runs.embedded"],
         env=environment,
         stdin=subprocess.PIPE,  # its end tells the runtime that we are gone
         stdout=subprocess.PIPE,

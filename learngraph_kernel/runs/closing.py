@@ -59,7 +59,7 @@ def close_run(closing: Closing, error: LearnGraphError | None) -> RunOutcome:
     state = closing.state
     document = _last_document(state)
     output = None if state.output is None else state.output["values"]
-    contract = state.declaration.contract.as_json()
+    contract = closing.plan.declaration.contract.as_json()
     issuance = issue(contract, state.book, document, output, formal=state.formal)
     if issuance.status == "failed":
         return _stopped(closing, _contract_broken(issuance), issuance)
@@ -165,7 +165,7 @@ def _page(closing: Closing, document: ReportDocument, content: str) -> str:
     state = closing.state
     return render_report(
         document,
-        title=state.declaration.titled(document.language) or Path(closing.plan.path).stem,
+        title=closing.plan.declaration.titled(document.language) or Path(closing.plan.path).stem,
         run=RunFacts(
             state.run_id,
             content_hash=content,

@@ -25,6 +25,7 @@ from learngraph_kernel.broker.ticket import Ticket
 from learngraph_kernel.canonical import encode_value
 from learngraph_kernel.data.source import BUILT_IN_KINDS
 from learngraph_kernel.errors import BadInput, LearnGraphError
+from learngraph_kernel.evidence.values import Book, InputRecord
 from learngraph_kernel.runs.closing import Closing, close_run
 from learngraph_kernel.runs.engine import CellObserver, Executor
 from learngraph_kernel.runs.kernel import KernelProcess
@@ -198,17 +199,22 @@ def begin_run(store: Store, plan: RunPlan, actor: str) -> str:
 
 
 def new_state(store: Store, home: Home, plan: RunPlan, run_id: str) -> RunState:
-    """The empty evidence of a run."""
+    """The evidence of a run before its first call: its inputs, and what its declaration lays down for calls."""
+    declaration = plan.declaration
+    titles = {} if declaration.parameters is None else declaration.parameters.titles
+    inputs = {name: InputRecord(name, value, titles.get(name)) for name, value in plan.parameters.items()}
     return RunState(
         run_id=run_id,
         artifacts=store.artifacts,
         workspace=plan.workspace,
         home=home,
-        declaration=plan.declaration,
-        parameters=dict(plan.parameters),
+        book=Book(run_id=run_id, inputs=inputs),
         formal=plan.formal,
-        language=plan.declaration.language,
+        language=declaration.language,
         open_model=_model_opener(plan),
+        max_repairs=declaration.max_repairs,
+        metric_pins=declaration.metrics,
+        on_newer_metric=declaration.on_newer_metric,
     )
 
 

@@ -58,7 +58,7 @@ async def serve(home: Home, path: Path, secret: str) -> None:
 
 
 def main() -> int:
-    """Entry point of `python -m learngraph_kernel.broker.embedded`."""
+    """Entry point of `python -m learngraph_kernel.runs.embedded`."""
     path, secret = Path(os.environ.pop(BROKER_VARIABLE)), os.environ.pop(TICKET_VARIABLE)
     try:
         asyncio.run(serve(Home.default(), path, secret))
