@@ -23,7 +23,7 @@ from learngraph_kernel.store.ledger import Ledger
 class UnknownMethod(BadInput):
     """The kernel asked for something the broker does not offer."""
 
-    code = "method_unknown"
+    code = "unknown_method"
 
 
 class BetweenCells(LearnGraphError):

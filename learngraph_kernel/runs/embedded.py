@@ -11,6 +11,7 @@ import os
 import sys
 from pathlib import Path
 
+from learngraph_kernel.actor import current_actor
 from learngraph_kernel.broker.interactive import InteractiveSession
 from learngraph_kernel.broker.lookups import Lookups
 from learngraph_kernel.broker.protocol import BROKER_VARIABLE, TICKET_VARIABLE
@@ -19,7 +20,6 @@ from learngraph_kernel.data.workspace import find_workspace
 from learngraph_kernel.errors import LearnGraphError
 from learngraph_kernel.runs.closing import Closing, close_run
 from learngraph_kernel.runs.declaration import Declaration
-from learngraph_kernel.runs.launch import current_actor
 from learngraph_kernel.runs.lifecycle import begin_run, new_state, new_ticket
 from learngraph_kernel.runs.plan import RunPlan
 from learngraph_kernel.store.database import Store
@@ -47,7 +47,11 @@ async def serve(home: Home, path: Path, secret: str) -> None:
         run_id = begin_run(store, plan, actor)
         state = new_state(store, home, plan, run_id)
         session = InteractiveSession(
-            state, store.ledger, new_ticket(secret, run_id), actor=actor, lookups=Lookups(state, store)
+            state,
+            store.ledger,
+            new_ticket(secret, run_id, plan.workspace.runs),
+            actor=actor,
+            lookups=Lookups(state, store),
         )
         async with BrokerServer(session, path):
             sys.stdout.buffer.write(READY)

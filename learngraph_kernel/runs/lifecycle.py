@@ -23,6 +23,7 @@ from learngraph_kernel.broker.session import RunSession
 from learngraph_kernel.broker.state import RunState
 from learngraph_kernel.broker.ticket import Ticket
 from learngraph_kernel.canonical import encode_value
+from learngraph_kernel.data.limits import RunLimits
 from learngraph_kernel.data.source import BUILT_IN_KINDS
 from learngraph_kernel.errors import BadInput, LearnGraphError
 from learngraph_kernel.evidence.values import Book, InputRecord
@@ -30,7 +31,7 @@ from learngraph_kernel.runs.closing import Closing, close_run
 from learngraph_kernel.runs.engine import CellObserver, Executor
 from learngraph_kernel.runs.kernel import KernelProcess
 from learngraph_kernel.runs.notebook_file import notebook_text
-from learngraph_kernel.runs.outcome import RunOutcome
+from learngraph_kernel.runs.outcome import Cancelled, RunOutcome
 from learngraph_kernel.runs.plan import RunPlan
 from learngraph_kernel.runs.recorder import CellRecorder
 from learngraph_kernel.store.clock import utcnow
@@ -39,8 +40,7 @@ from learngraph_kernel.store.home import Home
 from learngraph_kernel.store.process import ProcessIdentity
 from learngraph_kernel.store.run_record import RunRecord, new_run_id
 
-TICKET_SECONDS = 24 * 3600.0
-MAX_CALLS = 10_000
+DEFAULT_LIMITS = RunLimits()
 PACKAGES = ("learngraph", "duckdb", "pyarrow", "nbclient", "ipykernel")
 
 
@@ -99,7 +99,7 @@ class Lifecycle:
         session = RunSession(
             state,
             self._store.ledger,
-            new_ticket(self._secret, run_id),
+            new_ticket(self._secret, run_id, self._plan.workspace.runs),
             actor=self._actor,
             recording=recording,
             externals_only=externals_only,
@@ -218,15 +218,9 @@ def new_state(store: Store, home: Home, plan: RunPlan, run_id: str) -> RunState:
     )
 
 
-def new_ticket(secret: str, run_id: str) -> Ticket:
-    """The ticket of a run's kernel."""
-    return Ticket(secret, run_id, None, MAX_CALLS, time.monotonic() + TICKET_SECONDS)
-
-
-class Cancelled(LearnGraphError):
-    """A person or the system stopped the run."""
-
-    code = "cancelled"
+def new_ticket(secret: str, run_id: str, limits: RunLimits = DEFAULT_LIMITS) -> Ticket:
+    """The ticket of a run's kernel, within the limits of its workspace."""
+    return Ticket(secret, run_id, None, limits.calls, time.monotonic() + limits.seconds)
 
 
 def check_resumable(record: RunRecord) -> None:
