@@ -52,15 +52,20 @@ def exceeded(found: Scan, limits: Limits, *, unlinked: int = 0) -> QuotaExceeded
     """The limit that a walk found exceeded.
 
     Args:
-        found: of `scan(root_fd, limits)`.
-        limits: the same.
+        found: of `scan`, with these limits or none.
         unlinked: bytes of deleted files that are still open, from `unlinked_bytes`.
     """
-    if found.stopped is not None:
-        return QuotaExceeded(found.stopped, limits, found.usage)
-    if found.usage.bytes + unlinked > limits.bytes:
-        return QuotaExceeded("bytes", limits, found.usage)
-    return None
+    usage = found.usage
+    limit: str | None = found.stopped
+    if limit is None and usage.bytes + unlinked > limits.bytes:
+        limit = "bytes"
+    elif limit is None and usage.files > limits.files:
+        limit = "files"
+    elif limit is None and usage.directories > limits.directories:
+        limit = "directories"
+    elif limit is None and any(path.count("/") + 1 >= limits.depth for path in found.folders):
+        limit = "depth"
+    return None if limit is None else QuotaExceeded(limit, limits, usage)
 
 
 def check_room(usage: Usage, limits: Limits, *, size: int, files: int = 1, directories: int = 0) -> None:

@@ -93,7 +93,7 @@ class CommandWatch:
         restored = self.guard.restore(authorise)
         after = scan(self._folder.files_fd)
         if self._exceeded is None:
-            self._exceeded = exceeded(scan(self._folder.files_fd, self._limits), self._limits)
+            self._exceeded = exceeded(after, self._limits)
         if self._failure is not None:
             raise self._failure
         return Watched(after.usage, self._exceeded, restored, self._first_missing, self._walks, after)

@@ -19,7 +19,10 @@ LIMITS = Limits(bytes=1 << 20, files=20, directories=10, depth=8)
 
 
 def broken(folder: WorkspaceFolder, limits: Limits = LIMITS) -> str | None:
+    """The limit that is exceeded, as a walk finds it that stops there, and as one does that sees everything."""
     found = exceeded(scan(folder.files_fd, limits), limits)
+    complete = exceeded(scan(folder.files_fd), limits)
+    assert (found is None) == (complete is None)
     return None if found is None else found.limit
 
 

@@ -54,7 +54,7 @@ class Inflating(io.RawIOBase):
 
     def _fill(self) -> bool:
         """Decompresses a little; False at the end."""
-        if not self._pending and getattr(self._engine, "needs_input", True):
+        if not self._pending and (self._engine.eof or getattr(self._engine, "needs_input", True)):
             self._pending = self._source.read(_CHUNK)
             self.consumed += len(self._pending)
             if not self._pending:

@@ -49,6 +49,7 @@ EXTENSIONS = {
     "docx": ("docx", "docm"),
     "pptx": ("pptx", "pptm"),
     "pickle": ("pkl", "pickle", "joblib"),
+    "binary": ("bin", "dat"),
     "empty": (),
 }
 _MAGIC = (
@@ -114,7 +115,7 @@ def kind_of_head(head: bytes) -> str:
 
 
 def encoding_of(head: bytes) -> str | None:
-    """The encoding of text that starts with these bytes; None when it is no text. `gb18030` and `cp1252` are guesses."""
+    """The encoding of text that starts with these bytes; None for no text. `gb18030` and `cp1252` are guesses."""
     for mark, name in _BOMS:
         if head.startswith(mark):
             return name if _is_text(head, name) else None

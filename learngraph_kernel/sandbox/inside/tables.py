@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import csv
 import io
+import lzma
 import posixpath
 import re
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from typing import BinaryIO
 from xml.parsers import expat
@@ -24,6 +26,7 @@ MAX_STRINGS = 20_000
 MAX_SHEETS = 100
 MAX_CELL = 100_000
 SAMPLE_ROWS = 1_000
+_BROKEN = (EOFError, OSError, ValueError, RuntimeError, zlib.error, lzma.LZMAError)  # of zipfile and its codecs
 _INTEGER = re.compile(r"[+-]?\d{1,3}(,?\d{3})*|[+-]?\d+")
 _NUMBER = re.compile(r"[+-]?(\d[\d,]*)?\.?\d+(e[+-]?\d+)?%?", re.I)
 _DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([ T]\d{1,2}:\d{2}.*)?|\d{4}年\d{1,2}月(\d{1,2}日)?")
@@ -69,9 +72,9 @@ def describe_xlsx(file: BinaryIO, warnings: Warnings) -> Details:
         if any(name.startswith("xl/externalLinks/") for name in names):
             warnings.add("external_links", "the workbook refers to other files")
         targets: dict[str, str] = {}
-        _parse(archive, "xl/_rels/workbook.xml.rels", lambda tag, a: _relation(targets, tag, a))
+        parse_part(archive, "xl/_rels/workbook.xml.rels", lambda tag, a: _relation(targets, tag, a))
         sheets: list[dict[str, str]] = []
-        _parse(archive, "xl/workbook.xml", lambda tag, a: sheets.append(a) if tag == "sheet" else None)
+        parse_part(archive, "xl/workbook.xml", lambda tag, a: sheets.append(a) if tag == "sheet" else None)
         strings = _shared_strings(archive) if "xl/sharedStrings.xml" in names else []
         described: list[Details] = []
         for sheet in sheets[:MAX_SHEETS]:
@@ -86,11 +89,6 @@ def describe_xlsx(file: BinaryIO, warnings: Warnings) -> Details:
             if entry["state"] != "visible":
                 warnings.add("hidden_sheet", "sheets are hidden", sheet.get("name"))
     return {"sheet_count": len(sheets), "sheets": described}
-
-
-def is_workbook(archive: zipfile.ZipFile) -> bool:
-    """Whether a ZIP file is an XLSX workbook, by its parts."""
-    return {"[Content_Types].xml", "xl/workbook.xml"} <= set(archive.namelist())
 
 
 def parse_part(
@@ -128,15 +126,8 @@ def parse_part(
             parser.Parse(b"", True)
     except KeyError as error:
         raise Unreadable(f"{clean(name)} is missing") from error
-    except (expat.ExpatError, zipfile.BadZipFile, EOFError, OSError, ValueError, RuntimeError) as error:
+    except (expat.ExpatError, zipfile.BadZipFile, *_BROKEN) as error:
         raise Unreadable(f"{clean(name)} is damaged ({clean(str(error))})") from error
-    except Exception as error:
-        if type(error).__module__ in ("zlib", "_bz2", "_lzma", "lzma"):  # zlib.error and friends share no base
-            raise Unreadable(f"{clean(name)} is damaged") from error
-        raise
-
-
-_parse = parse_part
 
 
 def _relation(targets: dict[str, str], tag: str, attributes: dict[str, str]) -> None:
