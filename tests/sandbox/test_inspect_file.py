@@ -18,6 +18,7 @@ import time
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -319,6 +320,35 @@ def test_long_text_is_cut_and_says_so(tmp_path: Path) -> None:
     report = extract(str(tmp_path / "a.txt"))
     assert report["cut"] is True
     assert len(bounded_json(report)) <= MAX_OUTPUT
+
+
+def test_names_in_an_old_code_page_are_no_overlap(tmp_path: Path) -> None:
+    data = make_zip({"xx" * 20 + f"{n}": b"" for n in range(3)})
+    data = data.replace(b"xx" * 20, "华东".encode("gbk") * 10)
+    (tmp_path / "a.zip").write_bytes(data)
+    assert inspect(str(tmp_path / "a.zip"))["warnings"] == []
+
+
+def test_an_entry_without_a_name_is_listed(tmp_path: Path) -> None:
+    (tmp_path / "a.zip").write_bytes(make_zip({"QQ": b"x"}).replace(b"QQ", b"\0Q"))
+    assert inspect(str(tmp_path / "a.zip"))["details"]["entries"] == 1
+
+
+def test_no_damage_makes_the_runner_fail(tmp_path: Path) -> None:
+    """Honest and hostile files with bytes changed, cut out and put in, always the same ones."""
+    random = Random(7)
+    small = ("zip slip", "overlapping entries", "tar link", "gzip in gzip", "xlsx macros", "zip64 huge directory")
+    seeds = [data for data, _ in PLAIN.values()] + [HOSTILE[name][1]() for name in small]
+    path = tmp_path / "a.xlsx"
+    for _ in range(600):
+        data = bytearray(random.choice(seeds))
+        for _ in range(random.randint(1, 12)):
+            at = random.randrange(len(data) + 1)
+            data[at : at + random.choice((0, 1, 1, 1, 30))] = random.randbytes(random.choice((0, 1, 1, 1, 8)))
+        path.write_bytes(data)
+        for report in (inspect(str(path)), extract(str(path))):
+            assert report["error"] or "kind" in report
+            assert len(bounded_json(report)) <= MAX_OUTPUT
 
 
 @pytest.mark.parametrize("kind", ["link", "fifo", "folder", "missing"])

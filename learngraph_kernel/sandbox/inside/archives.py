@@ -60,7 +60,8 @@ def check_zip(entries: list[zipfile.ZipInfo], warnings: Warnings) -> None:
         if entry.header_offset < end:
             warnings.add("overlapping", "entries share the same compressed bytes", entry.filename)
         # A local header has 30 bytes and the name at least; the extra field may differ from the directory's.
-        end = max(end, entry.header_offset + 30 + len(entry.orig_filename.encode()) + entry.compress_size)
+        name_size = len(entry.orig_filename.encode("utf-8" if entry.flag_bits & 0x800 else "cp437", "replace"))
+        end = max(end, entry.header_offset + 30 + name_size + entry.compress_size)
         packed += entry.compress_size
         unpacked += entry.file_size
         if entry.flag_bits & 1:
@@ -160,7 +161,7 @@ def _check_total(count: int, unpacked: int, packed: int, warnings: Warnings) -> 
 
 def _zip_kind(entry: zipfile.ZipInfo) -> str:
     mode = entry.external_attr >> 16
-    if entry.is_dir():
+    if entry.filename.endswith("/"):  # not is_dir, which fails for an empty name
         return "folder"
     if not stat.S_IFMT(mode) or stat.S_ISREG(mode):
         return "file"
