@@ -1,5 +1,7 @@
-"""The daemon near the Docker socket, and all that only it may know.
+"""The daemon near the Docker socket, and all that only it may know: the image, the hardening, the engine's weaknesses.
 
-Only `engine` imports `docker`. What an agent does to files starts at `workspace` (the folder) and `storage` (what
-outlives it); `restore`, `quota` and `grants` watch over a command while it runs.
+Only `engine` imports `docker`. What serves calls: `server` (start reading here), `api`, `daemon`, `sandboxes`, `commands`,
+`kernels`, `reconcile`. What a container is: `hardening` (what each gets), `baseline` (whether one really has it),
+`preflight` (whether the engine can be trusted), `image` (how the image is made). A workspace's files (`beneath`, `scan`,
+`quota`, `restore`, `workspace`, `storage`) need no engine.
 """

@@ -1,4 +1,4 @@
-"""A workspace on disk, and sandboxd's database."""
+"""A workspace on disk, sandboxd's database, and the engine and the image as for tests of the runtime's side."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from learngraph_kernel.sandboxd.schema import metadata
 from learngraph_kernel.sandboxd.storage import Storage
 from learngraph_kernel.sandboxd.workspace import WorkspaceFolder
 from learngraph_kernel.store.artifacts import ArtifactStore
+from tests.sandbox.conftest import docker_engine, run_container, sandbox_image
+
+__all__ = ["docker_engine", "run_container", "sandbox_image"]
 
 
 @pytest.fixture
