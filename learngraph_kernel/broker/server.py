@@ -15,17 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from learngraph_kernel.broker import protocol
-from learngraph_kernel.broker.session import RunSession
+from learngraph_kernel.broker.session import BrokerFault, RunSession
 from learngraph_kernel.broker.ticket import TicketRefused
 from learngraph_kernel.errors import LearnGraphError
 
 _log = logging.getLogger(__name__)
-
-
-class BrokerFault(LearnGraphError):
-    """An error that nobody foresaw; its details stay in the runtime's log."""
-
-    code = "broker_fault"
 
 
 class BrokerServer:
@@ -38,7 +32,7 @@ class BrokerServer:
         self._session = session
         self._path = path
         self._server: asyncio.Server | None = None
-        self._connections: set[asyncio.StreamWriter] = set()
+        self._connections: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> BrokerServer:
         self._server = await asyncio.start_unix_server(
@@ -50,21 +44,24 @@ class BrokerServer:
     async def __aexit__(self, *_: object) -> None:
         assert self._server is not None
         self._server.close()
-        for writer in list(self._connections):
-            writer.close()
+        for task in self._connections:
+            task.cancel()
+        await asyncio.gather(*self._connections, return_exceptions=True)
         await self._server.wait_closed()
         self._path.unlink(missing_ok=True)
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._connections.add(writer)
+        task = asyncio.current_task()
+        assert task is not None
+        self._connections.add(task)
         try:
             await self._serve(reader, writer)
-        except ConnectionError:
-            # The kernel is gone; its calls so far are recorded, and there is nobody to tell.
+        except (ConnectionError, asyncio.CancelledError):
+            # The kernel is gone, or the run is over; its calls so far are recorded, and there is nobody to tell.
             return
         finally:
             writer.close()
-            self._connections.discard(writer)
+            self._connections.discard(task)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         admitted = False
@@ -88,7 +85,7 @@ class BrokerServer:
         """The answer to one line, and whether the connection may go on."""
         try:
             message = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             return protocol.failure(None, protocol.PARSE_ERROR, "not JSON"), False
         if not isinstance(message, dict) or not isinstance(message.get("method"), str):
             return protocol.failure(None, protocol.INVALID_REQUEST, "not a JSON-RPC 2.0 request"), False
@@ -106,7 +103,7 @@ class BrokerServer:
             return protocol.failure(identity, protocol.APPLICATION_ERROR, str(error), error.as_json()), admitted
         except Exception:  # noqa: BLE001 - a fault of ours must not take the kernel's connection down with it
             _log.exception("the broker failed on %s", method)
-            fault = BrokerFault(f"the broker failed on {method}", remedy="the runtime's log has the trace; report it")
+            fault = BrokerFault(method)
             return protocol.failure(identity, protocol.APPLICATION_ERROR, str(fault), fault.as_json()), admitted
 
     def _admit(self, params: dict[str, Any]) -> dict[str, Any]:

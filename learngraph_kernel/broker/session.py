@@ -6,6 +6,7 @@ arrive, which is what makes positions meaningful.
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,11 +20,22 @@ from learngraph_kernel.canonical import digest
 from learngraph_kernel.errors import BadInput, LearnGraphError
 from learngraph_kernel.store.ledger import Ledger
 
+_log = logging.getLogger(__name__)
+
 
 class UnknownMethod(BadInput):
     """The kernel asked for something the broker does not offer."""
 
-    code = "method_unknown"
+    code = "unknown_method"
+
+
+class BrokerFault(LearnGraphError):
+    """An error that nobody foresaw; its details stay in the runtime's log."""
+
+    code = "broker_fault"
+
+    def __init__(self, method: str) -> None:
+        super().__init__(f"the broker failed on {method}", remedy="the runtime's log has the trace; report it")
 
 
 class BetweenCells(LearnGraphError):
@@ -101,6 +113,10 @@ class RunSession:
         if cell is not None and self._recording is not None and not self._externals_only:
             self._recording.check_finished(cell, made)
 
+    def close(self) -> None:
+        """No call is taken any more; one that is being answered is not waited for."""
+        self._cell = None
+
     def call(self, name: str, params: dict[str, Any]) -> Any:
         """Answers one call; blocks until the answer is durable. Arguments and answer are encoded values.
 
@@ -171,6 +187,12 @@ class RunSession:
         except LearnGraphError as error:
             self._append("call.failed", {**where, "error": error.as_json()})
             raise
+        except Exception as error:
+            # The notebook may catch it and go on, so it is an answer that a replay must give again.
+            _log.exception("the broker failed on %s", identity.method)
+            fault = BrokerFault(identity.method)
+            self._append("call.failed", {**where, "error": fault.as_json()})
+            raise fault from error
         artifacts = self.state.artifacts
         stored_arguments, argument_artifacts = store_inline(arguments, artifacts)
         stored_result, result_artifacts = store_inline(result, artifacts)

@@ -15,7 +15,7 @@ from typing import Any
 
 from learngraph_kernel.broker import protocol
 from learngraph_kernel.canonical import encode_value
-from learngraph_kernel.errors import LearnGraphError, Unavailable
+from learngraph_kernel.errors import BadInput, LearnGraphError, Unavailable
 
 
 class CallRefused(LearnGraphError):
@@ -33,6 +33,12 @@ class CallRefused(LearnGraphError):
     def _render_traceback_(self) -> list[str]:
         """What IPython prints: the message, not the plumbing (protocol of IPython's `showtraceback`)."""
         return [f"{type(self).__name__} [{self.code}]: {self}"]
+
+
+class MessageTooLong(BadInput):
+    """A call with more arguments than the broker reads."""
+
+    code = "message_too_long"
 
 
 class Connection:
@@ -54,10 +60,19 @@ class Connection:
     def call(self, method: str, params: dict[str, Any]) -> Any:
         """One request and its answer, still encoded. Raises CallRefused."""
         self._next += 1
-        self._socket.sendall(protocol.encode_message(protocol.request(self._next, method, params)))
-        line = self._reader.readline()
+        message = protocol.encode_message(protocol.request(self._next, method, params))
+        if len(message) > protocol.MAX_MESSAGE_BYTES:
+            raise MessageTooLong(
+                f"the arguments of {method} are {len(message)} bytes long, more than {protocol.MAX_MESSAGE_BYTES}",
+                remedy="hand over references (Q1, m:…) instead of data",
+            )
+        try:
+            self._socket.sendall(message)
+            line = self._reader.readline()
+        except OSError as error:
+            raise _closed(error.strerror) from error
         if not line:
-            raise Unavailable("the broker closed the connection", remedy="the run has ended; run the notebook again")
+            raise _closed(None)
         answer = json.loads(line)
         if "error" in answer:
             raise CallRefused(answer["error"].get("data") or {"reason": answer["error"]["message"]})
@@ -67,6 +82,11 @@ class Connection:
         """Closes the socket; safe to call twice."""
         self._reader.close()
         self._socket.close()
+
+
+def _closed(reason: str | None) -> Unavailable:
+    said = "" if reason is None else f" ({reason})"
+    return Unavailable(f"the broker closed the connection{said}", remedy="the run has ended; run the notebook again")
 
 
 class Client:
@@ -89,7 +109,7 @@ class Client:
             connection = self._connected()
             try:
                 return connection.call(method, encoded)
-            except CallRefused:
+            except (CallRefused, MessageTooLong):
                 raise
             except BaseException:
                 self._drop()
@@ -110,6 +130,11 @@ class Client:
             self._connection, self._owner = Connection(path, ticket), os.getpid()
         return self._connection
 
+    def forget(self) -> None:
+        """In a forked child: the connection is the parent's, and its lock may be held by a thread that is not here."""
+        self._lock = threading.Lock()
+        self._connection = None
+
     def _drop(self) -> None:
         if self._connection is not None:
             self._connection.close()
@@ -118,3 +143,5 @@ class Client:
 
 client = Client()
 """A kernel has one run, so a process has one client."""
+
+os.register_at_fork(after_in_child=client.forget)

@@ -12,8 +12,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from pathlib import Path
 
+from learngraph_kernel.broker.folders import make_folder
 from learngraph_kernel.broker.protocol import BROKER_VARIABLE, TICKET_VARIABLE
 from learngraph_kernel.errors import Unavailable
 
@@ -30,26 +30,30 @@ def start_embedded() -> tuple[str, str]:
     Raises:
         Unavailable: the runtime did not start; the message carries what it printed.
     """
-    folder = tempfile.mkdtemp(prefix="lg-")
-    path, ticket = str(Path(folder) / "broker"), secrets.token_urlsafe(24)
+    folder = make_folder()
+    path, ticket = str(folder / "broker"), secrets.token_urlsafe(24)
     environment = {**os.environ, BROKER_VARIABLE: path, TICKET_VARIABLE: ticket}
+    errors = tempfile.TemporaryFile()  # noqa: SIM115 - a pipe that nobody reads would stop the runtime once it is full
     process = subprocess.Popen(
-        [sys.executable, "-m", "learngraph_kernel.broker.embedded"],
+        [sys.executable, "-m", "learngraph_kernel.runs.embedded"],
         env=environment,
         stdin=subprocess.PIPE,  # its end tells the runtime that we are gone
         stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        stderr=errors,
         start_new_session=True,
     )
-    assert process.stdout is not None and process.stderr is not None
+    assert process.stdout is not None
     if process.stdout.readline() != b"ready\n":
-        said = process.stderr.read().decode(errors="replace").strip()
+        process.wait()
+        errors.seek(0)
+        said = errors.read().decode(errors="replace").strip()
         shutil.rmtree(folder, ignore_errors=True)
         raise Unavailable(
             f"the embedded runtime did not start: {said.splitlines()[-1] if said else 'it said nothing'}",
             remedy="run `learngraph doctor`",
         )
     process.stdout.close()
+    errors.close()
     _keep_alive.append(process)
     os.environ[BROKER_VARIABLE], os.environ[TICKET_VARIABLE] = path, ticket
     return path, ticket

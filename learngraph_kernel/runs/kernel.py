@@ -10,7 +10,6 @@ import asyncio
 import os
 import shutil
 import signal
-import tempfile
 import time
 from pathlib import Path
 from queue import Empty
@@ -21,6 +20,7 @@ from jupyter_client.kernelspec import KernelSpecManager, NoSuchKernel
 from jupyter_client.manager import AsyncKernelManager
 from jupyter_core.paths import jupyter_path
 
+from learngraph_kernel.broker.folders import make_folder
 from learngraph_kernel.errors import BadInput, Unavailable
 
 READY_SECONDS = 60.0
@@ -72,7 +72,7 @@ class KernelProcess:
 
     def __init__(self, name: str, *, cwd: Path) -> None:
         self.name = name
-        self.folder = Path(tempfile.mkdtemp(prefix="lg-"))
+        self.folder = make_folder()
         self._cwd = cwd
         self._environment: dict[str, str] = {}
         self.manager: Any = AsyncKernelManager(

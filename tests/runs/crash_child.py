@@ -16,7 +16,7 @@ from typing import Any
 
 import nbformat
 
-from learngraph_kernel.broker.methods import METHODS
+from learngraph_kernel.broker.methods import METHODS, method_named
 from learngraph_kernel.broker.recording import Recording
 from learngraph_kernel.broker.session import RunSession
 from learngraph_kernel.canonical import digest
@@ -51,9 +51,13 @@ CELLS: list[list[tuple[str, dict[str, Any]]]] = [
     [query(f"select sum(amount) + {n} as s from orders") for n in range(3)] + [ask("and then?"), ask("and now?")],
     [("card", {"component": "kpi", "data": {"n": n}}) for n in range(2)]
     + [("log", {"message": LONG, "fields": {"n": n}}) for n in range(3)],
-    [ask("write"), query("select max(id) as m from orders"), ("log", {"message": "end", "fields": {}})]
-    + [("report", {"text": "Revenue was [[m:revenue]].", "answer": None})]
-    + [("output", {"fields": {"revenue": {"ref": "m:revenue"}}})],
+    [
+        ask("write"),
+        query("select max(id) as m from orders"),
+        ("log", {"message": "end", "fields": {}}),
+        ("report", {"text": "Revenue was [[m:revenue]].", "answer": None}),
+        ("output", {"fields": {"revenue": {"ref": "m:revenue"}}}),
+    ],
 ]
 
 
@@ -78,7 +82,7 @@ def name_of(method: str, arguments: dict[str, Any]) -> str:
 
 def count_what_happens(write: Any) -> None:
     """Every method says when it really does something; a replayed answer never comes here."""
-    for method in METHODS.values():
+    for method in map(method_named, METHODS):
 
         def counted(
             state: Any, ticket: Any, arguments: Any, *, method: Any = method, perform: Any = method.perform

@@ -44,11 +44,14 @@ class Forge:
         child = int(self.process.stdout.readline())
         begin = time.monotonic()
         if kill:
-            deadline = begin + self.longest
             # One kill in five anywhere, the others once the run has begun.
-            while self.kills % 5 and time.monotonic() < deadline and lines_of(journal).count("begun") == known:
+            while self.kills % 5 and not ended(child) and lines_of(journal).count("begun") == known:
                 time.sleep(0.001)
-            time.sleep(self.chance.random() ** 2 * self.longest)  # early ones more often: replays are quick
+            moment = (
+                time.monotonic() + self.chance.random() ** 3 * self.longest
+            )  # early ones more often: replays are quick
+            while not ended(child) and time.monotonic() < moment:
+                time.sleep(0.001)
             os.kill(child, signal.SIGKILL)  # a child that has ended stays a zombie until it is asked about
         print(file=self.process.stdin, flush=True)
         status = int(self.process.stdout.readline())
@@ -85,6 +88,12 @@ def forge(quick_home: Path, workspace: Path) -> Iterator[Forge]:
     process.wait(timeout=10)
 
 
+def ended(child: int) -> bool:
+    """Whether a process is a zombie (proc(5))."""
+    text = Path(f"/proc/{child}/stat").read_text()
+    return text[text.rindex(")") + 2] == "Z"
+
+
 def lines_of(journal: Path) -> list[str]:
     return journal.read_text().splitlines() if journal.exists() else []
 
@@ -119,14 +128,14 @@ def test_two_hundred_kills_lose_nothing_and_repeat_nothing(forge: Forge, quick_h
         check_end(store, undisturbed)
         finished = {undisturbed.run_id, cold.run_id}
         while forge.kills < KILLS:
-            journal, run, ended = tmp_path / f"journal-{len(finished)}", "-", False
-            while not ended and forge.kills < KILLS:
-                ended = forge.attempt(run, journal)
+            journal, run, done = tmp_path / f"journal-{len(finished)}", "-", False
+            while not done and forge.kills < KILLS:
+                done = forge.attempt(run, journal)
                 newest = store.runs(limit=1)[0]
                 if newest.run_id not in finished:
                     run = newest.run_id
                     check_journal(store, run, journal)
-            if not ended:
+            if not done:
                 forge.attempt(run, journal, kill=False)
                 run = store.runs(limit=1)[0].run_id
             record = store.run(run)

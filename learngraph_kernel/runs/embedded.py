@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import sys
 from pathlib import Path
 
+from learngraph_kernel.actor import current_actor
+from learngraph_kernel.broker.folders import PREFIX
 from learngraph_kernel.broker.interactive import InteractiveSession
 from learngraph_kernel.broker.lookups import Lookups
 from learngraph_kernel.broker.protocol import BROKER_VARIABLE, TICKET_VARIABLE
@@ -19,11 +22,11 @@ from learngraph_kernel.data.workspace import find_workspace
 from learngraph_kernel.errors import LearnGraphError
 from learngraph_kernel.runs.closing import Closing, close_run
 from learngraph_kernel.runs.declaration import Declaration
-from learngraph_kernel.runs.launch import current_actor
 from learngraph_kernel.runs.lifecycle import begin_run, new_state, new_ticket
 from learngraph_kernel.runs.plan import RunPlan
 from learngraph_kernel.store.database import Store
 from learngraph_kernel.store.home import Home
+from learngraph_kernel.store.run_record import new_run_id
 
 READY = b"ready\n"
 
@@ -44,21 +47,27 @@ async def serve(home: Home, path: Path, secret: str) -> None:
     )
     actor = current_actor()
     with Store.open(home) as store:
-        run_id = begin_run(store, plan, actor)
+        run_id = new_run_id()
         state = new_state(store, home, plan, run_id)
         session = InteractiveSession(
-            state, store.ledger, new_ticket(secret, run_id), actor=actor, lookups=Lookups(state, store)
+            state,
+            store.ledger,
+            new_ticket(secret, run_id, plan.workspace.runs),
+            actor=actor,
+            lookups=Lookups(state, store),
+            begin=lambda: begin_run(store, plan, actor, run_id),
         )
         async with BrokerServer(session, path):
             sys.stdout.buffer.write(READY)
             sys.stdout.flush()
             await asyncio.to_thread(sys.stdin.buffer.read)
         plan.workspace.close()
-        close_run(Closing(store, home, plan, session.notebook, state, actor), None)
+        if session.begun:
+            close_run(Closing(store, home, plan, session.notebook, state, actor), None)
 
 
 def main() -> int:
-    """Entry point of `python -m learngraph_kernel.broker.embedded`."""
+    """Entry point of `python -m learngraph_kernel.runs.embedded`."""
     path, secret = Path(os.environ.pop(BROKER_VARIABLE)), os.environ.pop(TICKET_VARIABLE)
     try:
         asyncio.run(serve(Home.default(), path, secret))
@@ -66,8 +75,8 @@ def main() -> int:
         sys.stderr.write(f"{error}\n")
         return int(error.exit_code)
     finally:
-        if path.parent.name.startswith("lg-"):
-            path.parent.rmdir()
+        if path.parent.name.startswith(PREFIX):
+            shutil.rmtree(path.parent, ignore_errors=True)
     return 0
 
 

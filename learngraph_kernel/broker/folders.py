@@ -1,0 +1,47 @@
+"""The private folder of one broker's sockets, and what a killed runtime left of its own.
+
+Short paths, since a unix socket's path is limited to some hundred bytes, so not below the home. A folder says whose it
+is; whoever makes the next one clears away those whose owner has died. Standard library only: kernels make them too.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+from learngraph_kernel.store.process import ProcessIdentity
+
+PREFIX = "lg-"
+OWNER = "owner"
+
+
+def make_folder() -> Path:
+    """A new folder (0700) that belongs to this process."""
+    sweep(Path(tempfile.gettempdir()))
+    folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+    part = folder / f"{OWNER}.part"
+    part.write_text(json.dumps({"process": ProcessIdentity.current().as_json(), "namespace": _namespace()}))
+    part.replace(folder / OWNER)
+    return folder
+
+
+def sweep(parent: Path) -> None:
+    """Removes folders whose owner is known to have died; a process of another PID namespace is not known."""
+    for owner in parent.glob(f"{PREFIX}*/{OWNER}"):
+        try:
+            body = json.loads(owner.read_text())
+            process = ProcessIdentity.from_json(body["process"])
+        except (OSError, ValueError, KeyError, TypeError):
+            continue  # not ours, another user's, or being removed at this moment
+        if body.get("namespace") == _namespace() and not process.alive():
+            shutil.rmtree(owner.parent, ignore_errors=True)
+
+
+def _namespace() -> str | None:
+    try:
+        return os.readlink("/proc/self/ns/pid")
+    except OSError:
+        return None
