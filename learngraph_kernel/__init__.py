@@ -8,7 +8,10 @@ packages is docs/architecture.md.
 from __future__ import annotations
 
 import importlib
-from typing import Any
+
+TYPE_CHECKING = False  # type checkers take it for typing's; importing typing would be most of what this import costs
+if TYPE_CHECKING:
+    from typing import Any
 
 __version__ = "0.1.0"
 

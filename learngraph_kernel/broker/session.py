@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 class UnknownMethod(BadInput):
     """The kernel asked for something the broker does not offer."""
 
-    code = "method_unknown"
+    code = "unknown_method"
 
 
 class BrokerFault(LearnGraphError):

@@ -155,6 +155,8 @@ def chromium(around: Surroundings) -> Iterator[CheckResult]:
 
 
 def sandbox(around: Surroundings) -> Iterator[CheckResult]:
-    """The container sandbox, which this version does not have."""
-    detail = "this version has no container sandbox; runs use a host kernel and their seal says `isolation: host`"
-    yield CheckResult("docker sandbox", "unavailable", detail, "nothing to do; a later version brings it")
+    """The container sandbox: the engine, its known weaknesses, the image."""
+    from learngraph_kernel.sandbox.engine_report import engine_report
+
+    for line in engine_report(around.environ):
+        yield CheckResult(line.name, line.state, line.detail, line.remedy)

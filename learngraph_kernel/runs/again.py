@@ -13,6 +13,7 @@ from learngraph_kernel.canonical import decode_value
 from learngraph_kernel.data.workspace import Workspace, find_workspace
 from learngraph_kernel.errors import BadInput, LearnGraphError
 from learngraph_kernel.runs.declaration import read_declaration
+from learngraph_kernel.runs.limits import CellLimits
 from learngraph_kernel.runs.notebook_file import parse_notebook
 from learngraph_kernel.runs.outcome import RunOutcome
 from learngraph_kernel.runs.plan import RunPlan
@@ -26,12 +27,13 @@ class NotRerunnable(BadInput):
     code = "not_rerunnable"
 
 
-def plan_of_run(run_id: str, *, rerun: bool = False) -> RunPlan:
+def plan_of_run(run_id: str, *, rerun: bool = False, limits: CellLimits | None = None) -> RunPlan:
     """The plan of a recorded run.
 
     Args:
         run_id: an existing run.
         rerun: the plan is for a new run that repeats it, not for going on with it.
+        limits: what a cell may use this time; the ledger does not keep what it could use then.
 
     Raises:
         UnknownRun: there is none by that id.
@@ -57,6 +59,7 @@ def plan_of_run(run_id: str, *, rerun: bool = False) -> RunPlan:
         formal=started["formal"],
         origin="rerun" if rerun else started["origin"],
         parent=run_id if rerun else started["parent"],
+        limits=limits or CellLimits(),
     )
 
 

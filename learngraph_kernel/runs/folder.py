@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from learngraph_kernel.errors import BadInput, LearnGraphError
-from learngraph_kernel.runs.records import ENVELOPE
+from learngraph_kernel.runs.records import CONTENT, ENVELOPE, LEDGER
 
 _SAFE_NAME = re.compile(r"(?:artifacts/)?[A-Za-z0-9][A-Za-z0-9._-]*")
 
@@ -87,7 +87,7 @@ def parts_of_folder(folder: Path) -> RunParts:
 
 def is_sealed_folder(folder: Path) -> bool:
     """Whether the folder is (the remains of) a sealed run."""
-    return folder.is_dir() and any((folder / name).exists() for name in (ENVELOPE, "ledger.jsonl", "content.json"))
+    return folder.is_dir() and any((folder / name).exists() for name in (ENVELOPE, LEDGER, CONTENT))
 
 
 def opens(path: Path) -> Opener:

@@ -30,6 +30,26 @@ ANSWER_SECONDS = 1.0
 LEAVE_SECONDS = 2.0
 """How long a dismissed kernel has to run its exit handlers and flush its files before it is killed."""
 
+_LAUNCHER = ["-m", "ipykernel_launcher"]
+_WITHOUT_DEBUGGER = """
+import sys
+if sys.path[0] == "":
+    del sys.path[0]  # as ipykernel_launcher does: files beside the notebook must not shadow what the kernel imports
+sys.modules["debugpy"] = None
+try:
+    import ipykernel.debugger
+except ImportError:
+    pass  # an ipykernel from before it had one
+del sys.modules["debugpy"]
+from ipykernel.kernelapp import launch_new_instance
+launch_new_instance()
+"""
+"""What `ipykernel_launcher` does, with an ipykernel that finds no debugpy (cells may still import it).
+
+Nobody attaches a debugger to the kernel of a run, and importing one is a third of what starting the kernel costs. A
+None in `sys.modules` is Python's documented way to make an import fail; ipykernel treats debugpy as optional.
+"""
+
 
 class NoKernel(BadInput):
     """The notebook names a kernel that is not installed."""
@@ -78,6 +98,7 @@ class KernelProcess:
             Unavailable: its command cannot be run.
         """
         try:
+            self.manager.kernel_spec.argv = _without_debugger(self.manager.kernel_spec.argv)
             await self.manager.start_kernel(
                 cwd=str(self._cwd),
                 env={**os.environ, **self._environment},
@@ -161,7 +182,9 @@ class KernelProcess:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     async def _gone(self, deadline: float) -> None:
-        while time.monotonic() < deadline and await self.manager.is_alive():
+        while await self.manager.is_alive():
+            if time.monotonic() > deadline:
+                return
             await asyncio.sleep(POLL_SECONDS)
 
     async def __aenter__(self) -> KernelProcess:
@@ -171,6 +194,14 @@ class KernelProcess:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.stop()
+
+
+def _without_debugger(argv: list[str]) -> list[str]:
+    """A kernelspec's command; if it is ipykernel's usual one, without the debugger."""
+    for at in range(len(argv) - 1):
+        if argv[at : at + 2] == _LAUNCHER:
+            return [*argv[:at], "-c", _WITHOUT_DEBUGGER, *argv[at + 2 :]]
+    return argv
 
 
 def _kernel_dirs() -> list[str]:

@@ -1,24 +1,21 @@
 """`papermill --engine learngraph`: papermill's command, our run.
 
 papermill has injected the parameters and owns the output file; the run is recorded, issued and sealed as with
-`learngraph run`. Importing papermill costs seconds, so nothing else of ours imports this module.
+`learngraph run`. Importing papermill costs seconds, so nothing else of ours imports this module; and papermill imports
+it with every command, whichever engine that uses, so what only a run of ours needs is imported by the run.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from jupyter_core.utils import run_sync
 from papermill.engines import Engine
 
 from learngraph_kernel.errors import LearnGraphError
-from learngraph_kernel.runs.declaration import read_declaration
-from learngraph_kernel.runs.injection import with_cell_ids
-from learngraph_kernel.runs.launch import run_plan
-from learngraph_kernel.runs.limits import CellLimits
-from learngraph_kernel.runs.parameters import bind, spec_of
-from learngraph_kernel.runs.plan import RunPlan
+
+if TYPE_CHECKING:
+    from learngraph_kernel.runs.plan import RunPlan
 
 
 class LearnGraphEngine(Engine):  # type: ignore[misc]
@@ -49,6 +46,10 @@ class LearnGraphEngine(Engine):  # type: ignore[misc]
             execution_timeout: seconds for one cell.
             formal: hold the run to its contract (`execute_notebook(..., formal=True)`).
         """
+        from jupyter_core.utils import run_sync
+
+        from learngraph_kernel.runs.launch import run_plan
+
         plan = cls.plan(nb_man.nb, kernel_name, execution_timeout, formal)
         progress = _Manager(nb_man, log_output)
         outcome = run_sync(run_plan)(plan, progress=progress)  # also from a running event loop
@@ -61,6 +62,11 @@ class LearnGraphEngine(Engine):  # type: ignore[misc]
     def plan(cls, nb: Any, kernel_name: str, execution_timeout: int | None, formal: bool) -> RunPlan:
         """The plan of a notebook that papermill has parameterised already."""
         from learngraph_kernel.data.workspace import find_workspace
+        from learngraph_kernel.runs.declaration import read_declaration
+        from learngraph_kernel.runs.injection import with_cell_ids
+        from learngraph_kernel.runs.limits import CellLimits
+        from learngraph_kernel.runs.parameters import bind, spec_of
+        from learngraph_kernel.runs.plan import RunPlan
 
         papermill = nb.metadata.get("papermill", {})
         path = str(papermill.get("input_path") or "notebook.ipynb")

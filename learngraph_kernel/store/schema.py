@@ -18,7 +18,7 @@ from sqlalchemy import (
     Text,
 )
 
-HEAD = "0001"
+HEAD = "0002"
 """The revision in `migrations/versions` that the code expects."""
 
 metadata = MetaData(
@@ -103,4 +103,30 @@ outbox = Table(
     Column("aggregate", Text, nullable=False),
     Column("payload", Text, nullable=False),
     sqlite_autoincrement=True,
+)
+
+# A person's `allow_once` for one download: `request` is the digest of what was allowed, `body` its text.
+acquisition_approvals = Table(
+    "acquisition_approvals",
+    metadata,
+    Column("id", String(40), primary_key=True),
+    Column("request", String(64), nullable=False),
+    Column("body", Text, nullable=False),
+    Column("granted_by", Text, nullable=False),
+    Column("granted_at", String(27), nullable=False),
+    Column("expires_at", String(27), nullable=False),
+    Column("claimed_at", String(27)),
+    Column("claimed_by", Text),
+    Index(None, "request"),
+)
+
+acquisition_receipts = Table(
+    "acquisition_receipts",
+    metadata,
+    Column("id", String(40), primary_key=True),
+    Column("request", String(64), nullable=False),
+    Column("sha256", String(64), nullable=False),
+    Column("at", String(27), nullable=False),
+    Column("body", Text, nullable=False),
+    Index(None, "sha256"),
 )

@@ -20,7 +20,9 @@ from learngraph_kernel.store.schema import audit, outbox, runs
 from learngraph_kernel.store.writer import Batch, Writer
 
 
-class _Step(Protocol):
+class Step(Protocol):
+    """One change; may run again when the transaction is tried again."""
+
     def __call__(self, batch: Batch) -> None: ...
 
 
@@ -100,7 +102,7 @@ class UnitOfWork:
     _writer: Writer
     events: list[Event] = field(default_factory=list)
     savepoint: Literal[True] = True
-    _steps: list[_Step] = field(default_factory=list)
+    _steps: list[Step] = field(default_factory=list)
 
     def insert_run(self, record: RunRecord) -> None:
         """Adds a run. Raises BadInput now, RunExists at the end of the block."""
@@ -127,6 +129,10 @@ class UnitOfWork:
         """Records a ledger event in the same transaction, by this unit's actor. Raises as `Ledger.append`."""
         drafted = checked_draft(run_id, type, data, actor=self.actor, after_seal=after_seal)
         self._steps.append(_AppendEvent(drafted, self.events))
+
+    def change(self, step: Step) -> None:
+        """A change to a table that has no method here, by the package it belongs to. Raises what the step raises."""
+        self._steps.append(step)
 
     def audit(self, action: str, target: str, details: Mapping[str, Any] | None = None) -> None:
         """Records who did what to what. `details` is a JSON object. Raises NotCanonical."""

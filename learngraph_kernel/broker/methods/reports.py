@@ -41,7 +41,7 @@ class ReportCall(Method):
         text = text_argument(arguments, "text")
         document = self._build(text, state)
         answer, repairs = arguments.get("answer"), 0
-        while _blocking(document) and answer is not None and repairs < state.declaration.max_repairs:
+        while _blocking(document) and answer is not None and repairs < state.max_repairs:
             text, repairs = self._repair(state, answer, document), repairs + 1
             document = self._build(text, state)
         return self._checked(document, repairs, state)

@@ -68,6 +68,12 @@ def make_claim(numeral: Numeral, sentence: Sentence) -> Claim | None:
     return Claim(numeral, canonical(numeral.unit), low, high, sign, level, exact, width, loose)
 
 
+def as_percentage(claim: Claim) -> Claim:
+    """A fraction (`a third`, 一半) as the percentage it also is."""
+    low, high, width = claim.low * 100, claim.high * 100, claim.width * 100
+    return replace(claim, unit="%", low=low, high=high, width=width, integer=False)
+
+
 def ends(claim: Claim) -> tuple[Claim, Claim]:
     """A range as two claims, one for each end, each with the rounding its digits show."""
     return _end(claim, claim.low), _end(claim, claim.high)

@@ -43,6 +43,8 @@ MEAN = re.compile(
     r"|人均|均为|日均|周均|月均|均",
     re.I,
 )
+AVERAGE = re.compile(r"\b(?:average[ds]?|averaging|mean|avg)\b|平均|均值|均", re.I)
+"""A mean said outright: the "per" beside it divides nothing."""
 RATIO = re.compile(
     r"\b(?:times|ratio|fold|multiple|per|for every|double\w*|tripl\w+|half|twice)\b|倍|比率|比值|之比|每|翻", re.I
 )

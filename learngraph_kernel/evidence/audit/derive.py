@@ -70,12 +70,14 @@ class Request:
             factor.
         base: label id that follows "than", 比, …; None when the sentence names no base.
         change: the claim says that something moved, so order in time decides the sign.
+        across_time: a share may also be one of all periods, where the text names members of another axis.
     """
 
     operations: frozenset[How]
     unit: str | None
     base: int | None
     change: bool
+    across_time: bool = True
 
 
 class PoolTooLarge(Exception):
@@ -179,6 +181,8 @@ class Deriver:
     def _shares(self, table: Table, request: Request, context: Context) -> Iterator[Derived]:
         for place, axis in enumerate(table.axes):
             named = context.get(axis.id, frozenset())
+            if axis.ordered and not request.across_time and _names_members(table, context):
+                continue
             for line in self._lines.along(table, place, context):
                 if axis.measure:
                     yield from _part_of_measure(line, named)
@@ -219,6 +223,11 @@ class Deriver:
         cells = cells_of(table, context)
         chosen = table.facts if cells is None else [self._facts.facts[cell] for cell in sorted(cells)]
         return [fact for fact in chosen if not fact.total]
+
+
+def _names_members(table: Table, context: Context) -> bool:
+    """Whether the text names members of an axis that is neither time nor quantities: of those it is a share first."""
+    return any(context.get(axis.id) and not axis.ordered and not axis.measure for axis in table.axes)
 
 
 def _alike(facts: Sequence[Fact], key: Callable[[Fact], int]) -> Iterator[list[Fact]]:

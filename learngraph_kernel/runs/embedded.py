@@ -12,6 +12,7 @@ import shutil
 import sys
 from pathlib import Path
 
+from learngraph_kernel.actor import current_actor
 from learngraph_kernel.broker.folders import PREFIX
 from learngraph_kernel.broker.interactive import InteractiveSession
 from learngraph_kernel.broker.lookups import Lookups
@@ -21,7 +22,6 @@ from learngraph_kernel.data.workspace import find_workspace
 from learngraph_kernel.errors import LearnGraphError
 from learngraph_kernel.runs.closing import Closing, close_run
 from learngraph_kernel.runs.declaration import Declaration
-from learngraph_kernel.runs.launch import current_actor
 from learngraph_kernel.runs.lifecycle import begin_run, new_state, new_ticket
 from learngraph_kernel.runs.plan import RunPlan
 from learngraph_kernel.store.database import Store
@@ -52,7 +52,7 @@ async def serve(home: Home, path: Path, secret: str) -> None:
         session = InteractiveSession(
             state,
             store.ledger,
-            new_ticket(secret, run_id),
+            new_ticket(secret, run_id, plan.workspace.runs),
             actor=actor,
             lookups=Lookups(state, store),
             begin=lambda: begin_run(store, plan, actor, run_id),
@@ -67,7 +67,7 @@ async def serve(home: Home, path: Path, secret: str) -> None:
 
 
 def main() -> int:
-    """Entry point of `python -m learngraph_kernel.broker.embedded`."""
+    """Entry point of `python -m learngraph_kernel.runs.embedded`."""
     path, secret = Path(os.environ.pop(BROKER_VARIABLE)), os.environ.pop(TICKET_VARIABLE)
     try:
         asyncio.run(serve(Home.default(), path, secret))
