@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from learngraph_kernel.broker.methods import METHODS, Method, method_named
-from learngraph_kernel.broker.recording import Recording, store_inline
+from learngraph_kernel.broker.recording import RecordedCall, Recording, store_inline
 from learngraph_kernel.broker.state import RunState
 from learngraph_kernel.broker.ticket import Ticket
 from learngraph_kernel.canonical import digest
@@ -141,10 +141,10 @@ class RunSession:
         return identity
 
     def _answer(self, method: Method, identity: Identity, arguments: dict[str, Any]) -> Any:
-        recorded = self._recorded(method, identity)
+        recorded = self._recorded(method, identity, arguments)
         replayed = recorded is not None and not self._externals_only
         if recorded is not None and recorded.error is not None:
-            raise self._failed_before(method, identity, recorded.error, replayed=replayed)
+            raise self._failed_before(method.effect_of(arguments), identity, recorded.error, replayed=replayed)
         if replayed:
             assert recorded is not None
             result = recorded.result
@@ -156,17 +156,17 @@ class RunSession:
         return method.present(self.state, result)
 
     def _failed_before(
-        self, method: Method, identity: Identity, error: dict[str, Any], *, replayed: bool
+        self, effect: str, identity: Identity, error: dict[str, Any], *, replayed: bool
     ) -> RecordedFailure:
         """A failure that is on record; a rerun has a ledger of its own and writes it there too."""
         if not replayed:
             where = identity.as_json()
-            self._submit("call.started", {**where, "effect": method.effect})
+            self._submit("call.started", {**where, "effect": effect})
             self._append("call.failed", {**where, "error": error, "from_record": True})
         return RecordedFailure(error)
 
-    def _recorded(self, method: Method, identity: Identity) -> Any:
-        if self._recording is None or (self._externals_only and not method.external):
+    def _recorded(self, method: Method, identity: Identity, arguments: dict[str, Any]) -> RecordedCall | None:
+        if self._recording is None or (self._externals_only and not method.asks_outside(arguments)):
             return None
         try:
             return self._recording.find(identity.cell, identity.position, identity.method, identity.arguments_hash)
@@ -177,13 +177,17 @@ class RunSession:
     def _perform(self, method: Method, identity: Identity, arguments: dict[str, Any], known: Any) -> Any:
         where = identity.as_json()
         # A read that never got its answer may simply happen again; anything else must be known to have been tried.
-        record = self._submit if method.effect == "read" else self._append
-        record("call.started", {**where, "effect": method.effect})
+        effect = method.effect_of(arguments)
+        record = self._submit if effect == "read" else self._append
+        record("call.started", {**where, "effect": effect})
         try:
-            if known is None and self._externals_only and method.external:
+            if known is None and self._externals_only and method.asks_outside(arguments):
                 self.divergence = NotRecorded(identity)
                 raise self.divergence
-            result = method.perform(self.state, self.ticket, arguments) if known is None else known
+            if known is None:
+                result = method.perform(self.state, self.ticket, arguments)
+            else:
+                result = method.again(self.state, arguments, known)
         except LearnGraphError as error:
             self._append("call.failed", {**where, "error": error.as_json()})
             raise
