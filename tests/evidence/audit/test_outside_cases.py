@@ -1,4 +1,3 @@
-
 """Texts and tables as a reader from outside would try them: each number, and what an honest audit says of it.
 
 The cases were written from the issue alone, before the audit's own tests were read.
