@@ -120,8 +120,10 @@ def _support(fact: Fact, table: Table, facts: Facts, named: Named) -> int:
 def _contradicted(fact: Fact, table: Table, facts: Facts, named: Named) -> bool:
     for axis, label in zip(table.axes, fact.labels, strict=True):
         attribution = named.get(axis.id)
-        if attribution is not None and label not in attribution.labels:
-            return True
+        if attribution is None or label in attribution.labels:
+            continue
+        if not (label >= 0 and facts.labels[label].changes and attribution.labels <= axis.latest):
+            return True  # a column of changes says them of the last period
     attribution = named.get(facts.table_axis.id)
     if attribution is None:
         return False

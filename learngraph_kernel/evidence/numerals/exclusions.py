@@ -320,7 +320,11 @@ def _stated(text: str, start: int, end: int) -> bool:
     """Whether bare digits stand as a value: a unit behind, or a sign, a currency or a verb of amount before."""
     if re.search(r"(?:^|[^0-9A-Za-z])[-+–$€£¥]$|[$€£¥]-?$", text[max(0, start - 2) : start]):
         return True
-    return quantity_follows(text, end) or _LEVEL_BEFORE.search(text[max(0, start - 14) : start]) is not None
+    if quantity_follows(text, end):
+        return True
+    level = _LEVEL_BEFORE.search(text[max(0, start - 14) : start])
+    adjective = level is not None and level.group().strip().lower() in ("total", "totals")
+    return level is not None and not (adjective and re.match(r" [a-z]", text[end : end + 2]))  # "total 2022 revenue"
 
 
 def match_line_mark(text: str, start: int, floor: int) -> Excluded | None:
