@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,7 +72,6 @@ class RunSession:
         recording: answers that must not happen again (resume), or external answers to reuse (rerun).
         externals_only: True for a rerun: only answers from outside (queries, models) are taken from the recording,
             everything else is computed again.
-        on_call: told of each answered call, for progress.
     """
 
     def __init__(
@@ -85,7 +83,6 @@ class RunSession:
         actor: str,
         recording: Recording | None = None,
         externals_only: bool = False,
-        on_call: Callable[[Identity, bool], None] | None = None,
     ) -> None:
         self.state = state
         self.ticket = ticket
@@ -93,7 +90,6 @@ class RunSession:
         self._actor = actor
         self._recording = recording
         self._externals_only = externals_only
-        self._on_call = on_call
         self._lock = threading.Lock()
         self._cell: str | None = None
         self._position = 0
@@ -151,8 +147,6 @@ class RunSession:
         else:
             result = self._perform(method, identity, arguments, None if recorded is None else recorded.result)
         method.apply(self.state, arguments, result)
-        if self._on_call is not None:
-            self._on_call(identity, replayed)
         return method.present(self.state, result)
 
     def _failed_before(

@@ -121,6 +121,7 @@ class Executor(NotebookClient):
                 timer.cancel()
             if self._enforcer is not None:
                 self._enforcer.cancel()
+                await asyncio.wait([self._enforcer])  # else it might still be killing while the caller ends the kernel
                 self._enforcer = None
         if self._flooded:
             raise self._flood(place)

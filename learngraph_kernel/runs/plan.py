@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from learngraph_kernel.data.workspace import Workspace, find_workspace
+from learngraph_kernel.errors import Unavailable
 from learngraph_kernel.runs.declaration import Declaration, read_declaration
 from learngraph_kernel.runs.injection import inject
 from learngraph_kernel.runs.limits import CellLimits
@@ -18,6 +19,12 @@ if TYPE_CHECKING:
     from learngraph_kernel.store.run_record import Origin
 
 DEFAULT_KERNEL = "python3"
+
+
+class NotIsolated(Unavailable):
+    """The workflow may only run in a sandbox, and there is none."""
+
+    code = "not_isolated"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +38,9 @@ class RunPlan:
         parameters: JSON values.
         formal: violations stop the run, and it is issued with a tier.
         parent: the run this reruns.
+
+    Raises:
+        NotIsolated: the workflow is governed.
     """
 
     nb: Any
@@ -44,6 +54,14 @@ class RunPlan:
     origin: Origin = "notebook"
     parent: str | None = None
     limits: CellLimits = field(default_factory=CellLimits)
+
+    def __post_init__(self) -> None:
+        if self.declaration.governed:
+            raise NotIsolated(
+                "the workflow is governed, so it may only run in a sandbox; this version has host kernels alone",
+                where=self.path,
+                remedy="set `governed` in metadata.learngraph to false if it may run on the host",
+            )
 
     @property
     def title(self) -> str | None:
@@ -71,6 +89,7 @@ def plan_notebook(
 
     Raises:
         BadInput: the notebook, its declaration, a parameter or learngraph.toml is wrong; the message has the place.
+        NotIsolated: the workflow is governed.
     """
     nb = load_notebook(path)
     declaration = read_declaration(nb, where=str(path))

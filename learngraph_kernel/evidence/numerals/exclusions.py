@@ -170,7 +170,6 @@ _ALNUM = re.compile(r"[A-Za-z_]++(?:[-_./]?[0-9][0-9A-Za-z_]*|[-_.][A-Za-z]+(?=[
 _HYPHEN_PLAIN = frozenset(
     "sub under over about around plus minus nearly of to up down some non at by from a the or and than between only mid".split()
 )
-_MID_YEAR = re.compile(rf"(?:mid|late|early|end|pre|post)-(?:{_MONTH}|{_YEAR}s?)", re.IGNORECASE)
 
 
 def match_word(text: str, start: int, end: int, word: str) -> Excluded | None:
@@ -423,7 +422,6 @@ _PHRASES = re.compile(
     r"\b(?:" + "|".join(sorted(map(re.escape, idioms.ENGLISH_PHRASES), key=len, reverse=True)) + r")(?![A-Za-z])",
     re.IGNORECASE,
 )
-_PHRASE_LONGEST = 14
 
 
 def match_phrase(text: str, start: int, floor: int) -> Excluded | None:
