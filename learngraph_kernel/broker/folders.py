@@ -1,7 +1,7 @@
 """The private folder of one broker's sockets, and what a killed runtime left of its own.
 
 Short paths, since a unix socket's path is limited to some hundred bytes, so not below the home. A folder says whose it
-is; whoever makes the next one clears away those whose owner has died. Standard library only: kernels make them too.
+is; whoever makes the next one clears away those whose owner has died.
 """
 
 from __future__ import annotations
@@ -20,12 +20,17 @@ OWNER = "owner"
 
 def make_folder() -> Path:
     """A new folder (0700) that belongs to this process."""
-    sweep(Path(tempfile.gettempdir()))
     folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+    claim(folder)
+    return folder
+
+
+def claim(folder: Path) -> None:
+    """Writes into a folder that it belongs to this process, and clears away what others left beside it."""
+    sweep(folder.parent)
     part = folder / f"{OWNER}.part"
     part.write_text(json.dumps({"process": ProcessIdentity.current().as_json(), "namespace": _namespace()}))
     part.replace(folder / OWNER)
-    return folder
 
 
 def sweep(parent: Path) -> None:

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 from learngraph_kernel.actor import current_actor
-from learngraph_kernel.broker.folders import PREFIX
+from learngraph_kernel.broker.folders import PREFIX, claim
 from learngraph_kernel.broker.interactive import InteractiveSession
 from learngraph_kernel.broker.lookups import Lookups
 from learngraph_kernel.broker.protocol import BROKER_VARIABLE, TICKET_VARIABLE
@@ -69,13 +69,16 @@ async def serve(home: Home, path: Path, secret: str) -> None:
 def main() -> int:
     """Entry point of `python -m learngraph_kernel.runs.embedded`."""
     path, secret = Path(os.environ.pop(BROKER_VARIABLE)), os.environ.pop(TICKET_VARIABLE)
+    ours = path.parent.name.startswith(PREFIX)
     try:
+        if ours:
+            claim(path.parent)
         asyncio.run(serve(Home.default(), path, secret))
     except LearnGraphError as error:
         sys.stderr.write(f"{error}\n")
         return int(error.exit_code)
     finally:
-        if path.parent.name.startswith(PREFIX):
+        if ours:
             shutil.rmtree(path.parent, ignore_errors=True)
     return 0
 
