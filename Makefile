@@ -33,7 +33,7 @@ lab: setup ## JupyterLab with the demo workspace
 	  --ServerApp.root_dir=$(CURDIR)/notebooks --LabApp.default_url=/lab/tree/flights_weekly.ipynb
 
 bench: setup ## every benchmark, one after the other
-	@set -e; for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script; done
+	@$(BIN)/python benchmarks
 
 doctor: setup ## every component, its state, and the remedy for what fails
 	@$(BIN)/learngraph doctor --workspace notebooks

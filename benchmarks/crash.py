@@ -4,9 +4,9 @@
 
 A run is killed at a random moment of its life and resumed until it is done; then the next run begins. One time in five
 the moment lies anywhere, otherwise behind the first event of the attempt, since much of an attempt is starting Python.
-Every other time the kernel is killed with it; otherwise it is left to itself and must notice. The notebook writes every answer it gets to
-a side file, flushed to the disk, so that what was acknowledged is known without asking the ledger. Prints one JSON
-object; exit code 1 when the bar is missed.
+Every other time the kernel is killed with it; otherwise it is left to itself and must notice. The notebook writes every
+answer it gets to a side file, flushed to the disk, so that what was acknowledged is known without asking the ledger.
+Prints one JSON object; exit code 1 when the bar is missed.
 """
 
 from __future__ import annotations
@@ -155,7 +155,9 @@ class Bench:
 
     def attempt(self, words: list[str], seconds: float | None, begun: Callable[[], bool]) -> int | None:
         """Runs a command, killed `seconds` after it has begun unless it is quicker; its exit code, None when killed."""
-        said = self.path.parent / "said"  # a file: the kernel inherits it, and a pipe would stay open as long as that lives
+        said = (
+            self.path.parent / "said"
+        )  # a file: the kernel inherits it, and a pipe would stay open as long as that lives
         with said.open("wb") as file:
             process = subprocess.Popen(
                 [*COMMAND, *words, "--json"],

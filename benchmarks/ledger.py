@@ -9,15 +9,15 @@ because a writer that waits for each of its events cannot be faster than that.
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import tempfile
 import threading
 import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
+
+from _pairs import Bar, conclude, scratch
 
 from learngraph_kernel.store.chain import Event
 from learngraph_kernel.store.database import Home, RunRecord, Store, new_run_id, utcnow
@@ -94,32 +94,38 @@ def open_long_run(home: Home, run_id: str) -> dict[str, float]:
     return {"events": events, "open_ms": (opened - begin) * 1000, "summary_ms": (done - begin) * 1000}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+def measure(length: int, duration: float, folder: Path) -> list[Bar]:
+    """The bars: rates over `duration` seconds each, then a run of `length` events."""
+    home = Home(folder)
+    with Store.open(home) as store:
+        print(f"  the disk flushes {flush_rate(home.root):,} times a second")
+        print(f"  1 writer, each event awaited: {rate(store, waiting_writer, duration, writers=1):,} events/s")
+        waiting = max(rate(store, waiting_writer, duration) for _ in range(2))
+        print(f"  {WRITERS} writers, each event awaited: {waiting:,} events/s")
+        flying = max(rate(store, pipelining_writer, duration) for _ in range(2))
+        long_run = add_run(store)
+        batch = [draft(long_run, "call.started", DATA, actor="user:bench")] * 1000
+        begin = time.monotonic()
+        for _ in range(length // 1000):
+            store.ledger.append_many(batch)
+        print(f"  1 writer, 1,000 events at once: {length / (time.monotonic() - begin):,.0f} events/s")
+    opened = [open_long_run(home, long_run) for _ in range(3)]
+    assert opened[0]["events"] == length // 1000 * 1000
+    return [
+        Bar(f"{WRITERS} writers, {IN_FLIGHT} events in flight each", flying, "events/s", at_least=5000),
+        Bar(f"summary of a run of {length:,} events, best", min(o["summary_ms"] for o in opened), "ms", at_most=200),
+    ]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=3)
     parser.add_argument("--events", type=int, default=1_000_000)
     parser.add_argument("--directory", type=Path, default=None)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(dir=options.directory) as folder:
-        home = Home(Path(folder))
-        with Store.open(home) as store:
-            result: dict[str, object] = {
-                "disk_flushes_per_second": flush_rate(home.root),
-                "events_per_second_8_writers_waiting": rate(store, waiting_writer, options.seconds),
-                "events_per_second_8_writers_16_in_flight": rate(store, pipelining_writer, options.seconds),
-                "events_per_second_1_writer_waiting": rate(store, waiting_writer, options.seconds, writers=1),
-            }
-            if options.events:
-                long_run = add_run(store)
-                batch = [draft(long_run, "call.started", DATA, actor="user:bench")] * 1000
-                begin = time.monotonic()
-                for _ in range(options.events // 1000):
-                    store.ledger.append_many(batch)
-                result["events_per_second_append_many_1000"] = round(options.events / (time.monotonic() - begin))
-        if options.events:
-            result["long_run"] = open_long_run(home, long_run)
-    print(json.dumps(result, indent=2))
+    with scratch(options.directory) as folder:
+        return conclude(measure(options.events, options.seconds, Path(folder)))
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

@@ -2,9 +2,9 @@
 
     python benchmarks/snapshot.py [--rows 1000000] [--rounds 5] [--directory DIR]
 
-The snapshot ≤ 1.5 × DuckDB's own `COPY … TO parquet`, in turns in one process. The artifact store flushes its file to the
-disk, so the COPY's file is flushed as well; the ratio without that is printed beside it. Mapping is what `Snapshot.arrow()`
-does in a notebook, in a process of its own with pyarrow imported, ≤ 50 ms.
+The snapshot ≤ 1.5 × DuckDB's own `COPY … TO parquet`, in turns in one process. The artifact store flushes its file to
+the disk, so the COPY's file is flushed as well; the ratio without that is printed beside it. Mapping is what
+`Snapshot.arrow()` does in a notebook, in a process of its own with pyarrow imported, ≤ 50 ms.
 """
 
 from __future__ import annotations

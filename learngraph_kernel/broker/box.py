@@ -1,4 +1,4 @@
-"""What a runtime must know of a kernel in the closed box: which image, and where to put what the kernel may read."""
+"""Where a run's kernel is, and what a runtime must know of one in the closed box."""
 
 from __future__ import annotations
 
@@ -10,6 +10,20 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from learngraph_kernel.errors import LearnGraphError
+
+
+@dataclass(frozen=True, slots=True)
+class Isolation:
+    """Where code executes, as ledger and seal say it.
+
+    Attributes: kind: `host` or `docker`; image: the image's id (`sha256:…`), for `docker`.
+    """
+
+    kind: str = "host"
+    image: str | None = None
+
+
+HOST = Isolation()
 
 BOX_VARIABLE = "LEARNGRAPH_BOX"
 """Environment variable of an embedded runtime whose caller is in the box: a `Box` as JSON."""

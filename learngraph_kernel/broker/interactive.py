@@ -55,7 +55,6 @@ class InteractiveSession(RunSession):
     def _take_input(self, variable: dict[str, Any]) -> None:
         """No plan has bound parameters here: the value that the notebook gives its own variable is the input."""
         name, value = str(variable["name"]), decode_value(variable["value"])
-        self.state.parameters[name] = value
         self.state.book.inputs[name] = InputRecord(name, value)
 
     def _enter(self, cell: str, execution: int, source: str) -> None:

@@ -20,7 +20,7 @@ MAX_RUNS = 200
 class UnknownLookup(BadInput):
     """There is no look-up by that name."""
 
-    code = "lookup_unknown"
+    code = "unknown_lookup"
 
 
 class Lookups:

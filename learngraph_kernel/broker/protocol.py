@@ -22,7 +22,6 @@ was known (a warm one), and every kernel in a container, whose environment the e
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
-METHOD_NOT_FOUND = -32601
 INVALID_PARAMS = -32602
 APPLICATION_ERROR = -32000
 """A LearnGraphError; `data` holds its `as_json()` and the name of its class."""

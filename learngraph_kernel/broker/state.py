@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from learngraph_kernel.broker.box import HOST, Isolation
 from learngraph_kernel.data.source import Source
 from learngraph_kernel.data.workspace import Workspace
-from learngraph_kernel.evidence.values import Book, InputRecord
+from learngraph_kernel.evidence.values import Book
 from learngraph_kernel.models.port import ModelAdapter
-from learngraph_kernel.runs.declaration import Declaration
-from learngraph_kernel.runs.isolation import HOST, Isolation
 from learngraph_kernel.store.artifacts import ArtifactStore
 from learngraph_kernel.store.home import Home
+
+if TYPE_CHECKING:
+    from learngraph_kernel.evidence.metrics import Rule
 
 
 def _as_it_is(path: Path) -> Path:
@@ -28,9 +30,12 @@ class RunState:
 
     Attributes:
         book: everything citable.
-        declaration: what the notebook's metadata promises.
         formal: whether violations stop the run.
+        language: of what is shown to people.
         open_model: gives the configured model adapter; called on the first `lg.ask`.
+        max_repairs: how often a model's text goes back for repair.
+        metric_pins: metric set → metric → pinned version of its card.
+        on_newer_metric: what a newer version of a pinned card means; None is no answer.
         cards: artifact of the metric cards to evaluate with; None reads them from the workspace. A rerun sets it.
         answers: model answers by reference (`A1`), with the conversation for repairs.
         documents: artifacts of the report documents, in order.
@@ -44,12 +49,13 @@ class RunState:
     artifacts: ArtifactStore
     workspace: Workspace
     home: Home
-    declaration: Declaration
-    parameters: dict[str, Any]
+    book: Book
     formal: bool
     language: str
     open_model: Callable[[], ModelAdapter]
-    book: Book = field(init=False)
+    max_repairs: int
+    metric_pins: Mapping[str, Mapping[str, str]]
+    on_newer_metric: Rule | None
     cards: str | None = None
     answers: dict[str, dict[str, Any]] = field(default_factory=dict)
     documents: list[str] = field(default_factory=list)
@@ -57,14 +63,6 @@ class RunState:
     violations: list[dict[str, Any]] = field(default_factory=list)
     isolation: Isolation = HOST
     grant: Callable[[Path], Path] = _as_it_is
-
-    def __post_init__(self) -> None:
-        spec = self.declaration.parameters
-        titles = {} if spec is None else {name: item.title for name, item in spec.parameters.items()}
-        self.book = Book(
-            run_id=self.run_id,
-            inputs={name: InputRecord(name, value, titles.get(name)) for name, value in self.parameters.items()},
-        )
 
     def source(self, name: str) -> Source:
         """The source by name. Raises UnknownSource or Unavailable."""

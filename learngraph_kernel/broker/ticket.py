@@ -41,7 +41,9 @@ class Ticket:
         if not hmac.compare_digest(self.secret.encode(), presented.encode()):
             raise TicketRefused("this ticket is not for this run", remedy="start the notebook through LearnGraph again")
         if now >= self.expires_at:
-            raise TicketRefused("the ticket has expired", remedy="run the notebook again, or raise its time limit")
+            raise TicketRefused(
+                "the ticket has expired", remedy="raise `seconds` under [runs] in learngraph.toml and resume the run"
+            )
 
     def check_source(self, name: str) -> None:
         """Refuses a source that the ticket does not name."""
@@ -52,4 +54,6 @@ class Ticket:
     def check_budget(self, calls: int) -> None:
         """Refuses once `calls` calls were made."""
         if calls >= self.max_calls:
-            raise TicketRefused(f"the run has used its {self.max_calls} calls", remedy="raise max_calls for this run")
+            raise TicketRefused(
+                f"the run has used its {self.max_calls} calls", remedy="raise `calls` under [runs] in learngraph.toml"
+            )

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import getpass
-import os
 from typing import Any
 
 import click
@@ -24,15 +22,17 @@ from learngraph_kernel.cli.common import json_option, print_json
 @json_option
 def command(dry_run: bool, grace_hours: float, as_json: bool) -> None:
     """Remove artifacts that nothing refers to."""
-    from learngraph_kernel.store.database import Home, Store
+    from learngraph_kernel.actor import current_actor
+    from learngraph_kernel.store.database import Store
     from learngraph_kernel.store.garbage import collect, garbage
+    from learngraph_kernel.store.home import Home
 
     with Store.open(Home.default()) as store:
         plan = garbage(store, grace=dt.timedelta(hours=grace_hours))
         sizes = {candidate.sha256: candidate.size for candidate in plan.candidates}
         names, freed = list(sizes), plan.bytes
         if not dry_run:
-            done = collect(store, plan, actor=_actor())
+            done = collect(store, plan, actor=current_actor())
             names, freed = list(done.removed), done.bytes
     result = {
         "dry_run": dry_run,
@@ -45,13 +45,6 @@ def command(dry_run: bool, grace_hours: float, as_json: bool) -> None:
         print_json(result)
     else:
         _print(result)
-
-
-def _actor() -> str:
-    try:
-        return f"user:{getpass.getuser()}"
-    except (KeyError, OSError):  # a container's user without a name; OSError from Python 3.13
-        return f"user:{os.getuid()}"
 
 
 def _print(result: dict[str, Any]) -> None:

@@ -20,7 +20,8 @@ STATUSES = ("running", "waiting", "completed", "failed", "withheld", "cancelled"
 @json_option
 def command(status: str | None, limit: int | None, as_json: bool) -> None:
     """The runs, newest first."""
-    from learngraph_kernel.store.database import Home, Store
+    from learngraph_kernel.store.database import Store
+    from learngraph_kernel.store.home import Home
 
     with Store.open(Home.default()) as store:
         runs = store.runs(status=status, limit=limit)  # type: ignore[arg-type]  # one of STATUSES

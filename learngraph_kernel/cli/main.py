@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import click
 
 from learngraph_kernel.cli.common import report_error
-from learngraph_kernel.errors import ExitCode, LearnGraphError
+from learngraph_kernel.errors import BadInput, ExitCode, LearnGraphError
 
 COMMANDS: dict[str, str] = {
     "run": "Run a notebook, seal the run, print its tier and seal.",
@@ -55,8 +55,20 @@ def group() -> None:
     """Notebooks whose numbers can be trusted.
 
     Exit codes: 0 completed, 1 failed, 2 usage or bad input, 3 withheld or ungrounded, 4 waiting for a person,
-    5 verification mismatch.
+    5 verification mismatch; 130 stopped by Ctrl-C before a run began.
     """
+
+
+class WrongUsage(BadInput):
+    """The words after `learngraph` are not what a command takes."""
+
+    code = "usage"
+
+
+def _usage_error(error: click.ClickException) -> WrongUsage:
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    place = "learngraph" if context is None else context.command_path
+    return WrongUsage(error.format_message(), where=place, remedy=f"{place} --help")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -69,7 +81,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except click.exceptions.Abort:
         sys.exit(130)
     except click.ClickException as error:
-        error.show()
+        if "--json" in argv:
+            report_error(_usage_error(error), as_json=True)
+        else:
+            error.show()
         sys.exit(ExitCode.USAGE)
     except LearnGraphError as error:
         report_error(error, as_json="--json" in argv)

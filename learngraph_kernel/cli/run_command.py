@@ -9,6 +9,7 @@ from typing import Any, Literal
 import click
 
 from learngraph_kernel.cli.common import json_option, print_json, workspace_option
+from learngraph_kernel.cli.running import cell_limits, execute, limit_options, quick_imports
 
 
 class PapermillOptions(click.Command):
@@ -51,10 +52,7 @@ def _two_words(args: list[str]) -> list[str]:
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="Write the executed notebook here."
 )
-@click.option(
-    "--execution-timeout", type=float, default=3600.0, show_default=True, help="Seconds for one cell; 0: none."
-)
-@click.option("--max-output", type=int, default=32, show_default=True, help="MiB that one cell may print.")
+@limit_options
 @click.option(
     "--sandbox",
     type=click.Choice(["auto", "docker", "host"]),
@@ -88,10 +86,7 @@ def command(
     Parameters are given as papermill takes them. The executed notebook and the HTML report are kept with the run; -o
     (or a second path, as papermill has it) writes the notebook to a place of yours as well.
     """
-    from learngraph_kernel.cli.running import execute, quick_imports
-
     quick_imports()
-    from learngraph_kernel.runs.limits import MIB, CellLimits
     from learngraph_kernel.runs.parameter_options import collect
     from learngraph_kernel.runs.plan import plan_notebook
 
@@ -109,7 +104,7 @@ def command(
         kernel=kernel,
         cwd=cwd,
         workspace=workspace,
-        limits=CellLimits(seconds=execution_timeout or None, output_bytes=max_output * MIB),
+        limits=cell_limits(execution_timeout, max_output),
         sandbox=sandbox,
     )
     outcome = execute(plan, as_json=as_json, copy_to=output or output_path)

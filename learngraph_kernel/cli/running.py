@@ -5,16 +5,45 @@ from __future__ import annotations
 import asyncio
 import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from learngraph_kernel.errors import BadInput
+from learngraph_kernel.runs.limits import MIB, CellLimits
 
 if TYPE_CHECKING:
     from learngraph_kernel.runs.outcome import RunOutcome
     from learngraph_kernel.runs.plan import RunPlan
+
+F = TypeVar("F", bound=Callable[..., Any])
+_DEFAULT = CellLimits()
+
+
+def limit_options(function: F) -> F:
+    """`--execution-timeout` and `--max-output`: what one cell may use; `cell_limits` takes the two."""
+    timeout = click.option(
+        "--execution-timeout",
+        type=click.FloatRange(min=0),
+        default=_DEFAULT.seconds,
+        show_default=True,
+        help="Seconds for one cell; 0: none.",
+    )
+    output = click.option(
+        "--max-output",
+        type=click.IntRange(min=1),
+        default=_DEFAULT.output_bytes // MIB,
+        show_default=True,
+        help="MiB that one cell may print.",
+    )
+    return timeout(output(function))
+
+
+def cell_limits(execution_timeout: float, max_output: int) -> CellLimits:
+    """The limits that `limit_options` were given."""
+    return CellLimits(seconds=execution_timeout or None, output_bytes=max_output * MIB)
 
 
 def quick_imports() -> None:

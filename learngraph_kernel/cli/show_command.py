@@ -11,17 +11,17 @@ from learngraph_kernel.cli.common import json_option, print_json
 
 @click.command("show")
 @click.argument("run")
-@click.option("--events/--no-events", default=True, help="With the ledger's events.")
+@click.option("--events/--no-events", default=True, help="With the ledger's events, not only the calls.")
 @json_option
 def command(run: str, events: bool, as_json: bool) -> int:
     """Show RUN: what it was, how it ended, its calls and its events."""
-    from learngraph_kernel.runs.history import calls_of
+    from learngraph_kernel.runs.history import CALLS, calls_of
     from learngraph_kernel.store.database import Store
     from learngraph_kernel.store.home import Home
 
     with Store.open(Home.default()) as store:
         record = store.run(run).as_json()
-        history = list(store.ledger.events(run)) if events or not as_json else []
+        history = list(store.ledger.events(run, types=None if events else CALLS))
     calls = calls_of(history)
     if as_json:
         body: dict[str, Any] = {**record, "calls": calls}

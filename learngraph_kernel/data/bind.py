@@ -64,8 +64,7 @@ def bind(sql: str, parameters: Mapping[str, Any], dialect: str) -> str:
     if unused:
         raise BindError(
             f"the statement has no :{unused[0]}",
-            remedy="write :name where the value belongs, after a space; a colon in a string, a slice or a struct is not a "
-            "mark",
+            remedy="write :name where the value belongs, after a space; in a string, a slice or a struct it is no mark",
         )
     return "".join(pieces) + sql[position:]
 

@@ -1,4 +1,4 @@
-"""What one query may cost: rows and bytes stored, seconds spent.
+"""What one query may cost (rows and bytes stored, seconds spent), and what one run may ask.
 
 Rows and bytes cut the result and say so (a truncated snapshot cannot feed a metric); seconds end the query with an
 error, because half a computation is not a result.
@@ -7,7 +7,7 @@ error, because half a computation is not a result.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -45,13 +45,35 @@ class Limits:
     @classmethod
     def from_config(cls, table: Mapping[str, Any], where: str) -> Limits:
         """A `limits = {rows = …}` table. Raises BadLimits naming the wrong key or value."""
-        for key, value in table.items():
-            if key not in cls.__slots__:
-                raise BadLimits(f"unknown limit {key!r}", where=where, remedy=suggestion(key, cls.__slots__))
-            number = (int,) if key != "seconds" else (int, float)
-            if isinstance(value, bool) or not isinstance(value, number) or value <= 0:
-                raise BadLimits(f"limit {key!r} must be a positive number, not {value!r}", where=where)
-        return cls(**table)
+        return cls(**_checked(table, cls.__slots__, where))
+
+
+@dataclass(frozen=True, slots=True)
+class RunLimits:
+    """The most one run may ask: the `[runs]` table of learngraph.toml.
+
+    Attributes:
+        calls: calls its kernel may make in all.
+        seconds: how long its kernel's ticket is good for.
+    """
+
+    calls: int = 10_000
+    seconds: float = 24 * 3600.0
+
+    @classmethod
+    def from_config(cls, table: Mapping[str, Any], where: str) -> RunLimits:
+        """The table as written. Raises BadLimits naming the wrong key or value."""
+        return cls(**_checked(table, cls.__slots__, where))
+
+
+def _checked(table: Mapping[str, Any], known: Collection[str], where: str) -> Mapping[str, Any]:
+    for key, value in table.items():
+        if key not in known:
+            raise BadLimits(f"unknown limit {key!r}", where=where, remedy=suggestion(key, known, kind="limits"))
+        number = (int, float) if key == "seconds" else (int,)
+        if isinstance(value, bool) or not isinstance(value, number) or value <= 0:
+            raise BadLimits(f"limit {key!r} must be a positive number, not {value!r}", where=where)
+    return table
 
 
 class Deadline:

@@ -80,7 +80,9 @@ def open_snapshot(info: SnapshotInfo, artifacts: Artifacts) -> ArrowSnapshot:
         table = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
     except (pa.ArrowException, OSError) as error:
         raise SnapshotUnreadable(
-            f"snapshot {info.ref} cannot be read: {error}", where=str(path), remedy="verify the artifact store"
+            f"snapshot {info.ref} cannot be read: {error}",
+            where=str(path),
+            remedy="`learngraph doctor --deep` re-hashes every artifact",
         ) from error
     if table.num_rows != info.row_count or table.column_names != [column.name for column in info.columns]:
         raise SnapshotUnreadable(f"snapshot {info.ref} has other rows or columns than recorded", where=str(path))

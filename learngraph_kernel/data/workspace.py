@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from learngraph_kernel.data.limits import Limits
+from learngraph_kernel.data.limits import Limits, RunLimits
 from learngraph_kernel.data.source import Source, SourceConfig, source_kind
 from learngraph_kernel.errors import BadInput
 from learngraph_kernel.naming import did_you_mean, suggestion
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import tomlkit
 
 FILE_NAME = "learngraph.toml"
-SECTIONS = frozenset({"sources", "models"})
+SECTIONS = frozenset({"sources", "models", "runs"})
 """Top-level tables; each part checks the keys of its own."""
 
 _COMMON_KEYS = frozenset({"kind", "limits"})
@@ -59,12 +59,14 @@ class Workspace:
         sources: by name, in file order.
         file: the learngraph.toml, or None when there is none.
         models: the `models` table as written; `models.config.parse_models` reads it.
+        runs: what one run may ask.
     """
 
     root: Path
     sources: Mapping[str, SourceConfig]
     file: Path | None = None
     models: Mapping[str, Any] = field(default_factory=dict)
+    runs: RunLimits = field(default_factory=RunLimits)
     _open: dict[tuple[str, Path], Source] = field(default_factory=dict, compare=False, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, compare=False, repr=False)
 
@@ -74,7 +76,7 @@ class Workspace:
             raise UnknownSource(
                 f"there is no source {name!r}",
                 where=str(self.file or self.root),
-                remedy=suggestion(name, self.sources)
+                remedy=suggestion(name, self.sources, kind="sources")
                 if self.sources
                 else "learngraph source add NAME --kind … --path …",
             )
@@ -137,12 +139,19 @@ def load_workspace(root: Path) -> Workspace:
     for key in body:
         if key not in SECTIONS:
             raise BadWorkspace(f"unknown key {key!r}", where=lines.of(key), remedy=suggestion(key, SECTIONS))
-    tables, models = body.get("sources", {}), body.get("models", {})
-    for key, table in (("sources", tables), ("models", models)):
+    tables, models, runs = (body.get(key, {}) for key in ("sources", "models", "runs"))
+    for key, table, header in (("sources", tables, ".NAME"), ("models", models, ".NAME"), ("runs", runs, "")):
         if not isinstance(table, dict):
-            raise BadWorkspace(f"`{key}` must be a table", where=lines.of(key), remedy=f"write [{key}.NAME]")
+            raise BadWorkspace(f"`{key}` must be a table", where=lines.of(key), remedy=f"write [{key}{header}]")
     sources = {name: _source(name, table, lines) for name, table in tables.items()}
-    return Workspace(root.absolute(), sources, file, models)
+    run_limits = RunLimits.from_config(runs, _place_of_limit(runs, RunLimits, lines, "runs"))
+    return Workspace(root.absolute(), sources, file, models, run_limits)
+
+
+def _place_of_limit(table: Mapping[str, Any], limits: type[Limits | RunLimits], lines: _Lines, *path: str) -> str:
+    """Where the first unknown key of a table of limits stands, else the table."""
+    wrong = [key for key in table if key not in limits.__slots__]
+    return lines.of(*path, *wrong[:1])
 
 
 def _text(file: Path) -> str:
@@ -226,8 +235,7 @@ def _source(name: str, table: Any, lines: _Lines) -> SourceConfig:
     limits = table.get("limits", {})
     if not isinstance(limits, dict):
         raise BadWorkspace("`limits` must be a table", where=lines.of("sources", name, "limits"))
-    wrong = next((key for key in limits if key not in Limits.__slots__), None)
-    place = lines.of("sources", name, "limits", *([wrong] if wrong else []))
+    place = _place_of_limit(limits, Limits, lines, "sources", name, "limits")
     options = {key: value for key, value in table.items() if key not in _COMMON_KEYS}
     return SourceConfig(name, str(table["kind"]), options, Limits.from_config(limits, place), where)
 

@@ -48,7 +48,8 @@ def _room(folder: Path, existing: Path, move: str) -> CheckResult:
 
 def database(around: Surroundings) -> Iterator[CheckResult]:
     """Opens, is whole, and the artifacts of its runs are there; deep: with the bytes they had."""
-    from learngraph_kernel.store.database import Home, Store
+    from learngraph_kernel.store.database import Store
+    from learngraph_kernel.store.home import Home
 
     place = Home(around.home)
     if not place.database.exists():

@@ -10,32 +10,33 @@ from __future__ import annotations
 import keyword
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice, zip_longest
 
-from learngraph_kernel.evidence.citations import SCALES, CellTarget, Citation, Parsed
+from learngraph_kernel.evidence.citations import SCALES, CellTarget, Citation, InputTarget, Parsed
+from learngraph_kernel.evidence.code_claims import ReadNumerals, claims_in_code
 from learngraph_kernel.evidence.code_spans import touches
 from learngraph_kernel.evidence.display import as_number
 from learngraph_kernel.evidence.numerals.numeral import Numeral
 from learngraph_kernel.evidence.resolve import Resolved, tables_of
+from learngraph_kernel.evidence.shown_numbers import ListMarks, is_settled, shown_numbers
 from learngraph_kernel.evidence.values import Book
 from learngraph_kernel.evidence.violations import Violation, excerpt, nearest
-
-ReadNumerals = Callable[[str], Sequence[Numeral]]
+from learngraph_kernel.evidence.visible import Visible, visible
 
 _SCALE_AFTER = re.compile(
-    r"[ \u00a0\u202f\u2009]?(?:万亿|千万|百万|[十百千万亿兆成折]|"
-    r"(?:k|K|M|mn|mm|bn|B|tn|T|×)(?![A-Za-z])|"
+    r"(?: ?[（(](?:in )?| *)(?:万亿|千万|百万|[十百千万亿兆成折]|"
+    r"(?:k|K|M|mn|mm|bn|B|tn|T|×)(?![A-Za-z]|-[A-Za-z])|"
     r"(?:hundred|thousand|million|billion|trillion|lakh|crore|dozen)s?\b)",
 )
 _SCALE_FORMATS = {"K": "k", "thousand": "k", "million": "M", "mn": "M", "billion": "bn", "B": "bn", "trillion": "T"}
-_PERCENT_AFTER = re.compile(
-    r"[ \u00a0\u202f\u2009]?(?:[%％‰‱]|个百分点|个基点|(?:per\s?cent|percentage points?|basis points?|pp|bps?)\b)"
-)
+_PERCENT_AFTER = re.compile(r" *(?:[%％‰‱]|个百分点|个基点|(?:per\s?cent|percentage points?|basis points?|pp|bps?)\b)")
 _DIGIT_AFTER = re.compile(r"[.,·']?\d|[eE][+-]?\d|\^")
 _BEFORE = re.compile(r"(?:[-−–+~±/×*]|负|minus |\d[.,·']?|[.])\Z")
 _CURRENCY_BEFORE = re.compile(r"(?:[$€£¥￥₹₩]|US\$|USD |EUR |CNY |RMB )\Z")
-_WHOLE_NUMBER = re.compile(r"\W{0,4}\d[\d.,'\u00a0 _]*\s?[\w%％‰$€£¥]{0,3}", re.UNICODE)
+_ENTITY = re.compile(r"&#?\w{2,12};")
 
 _IDENTIFIER = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*){0,3}")
 _FILE = re.compile(
@@ -66,36 +67,72 @@ class Typed:
     resolved: Sequence[Resolved]
 
 
-def find_bare_numbers(typed: Typed, read_numerals: ReadNumerals) -> list[Violation]:
-    """Numbers that state something and are no citation: in prose, headings, tables, link texts."""
+def find_bare_numbers(typed: Typed, read_numerals: ReadNumerals, known_names: Collection[str] = ()) -> list[Violation]:
+    """Numbers that state something and are no citation: in prose, headings, tables, link texts, and in code."""
     source, parsed = typed.source, typed.parsed
     cited = [(citation.start, citation.end) for citation in parsed.citations]
     unread = [(violation.start, violation.end) for violation in parsed.violations]
     code = [(found.start, found.end) for found in parsed.code]
     found: list[Violation] = []
     read: list[tuple[int, int]] = []
+    marks = ListMarks()
     for numeral in read_numerals(source):
-        read.append((numeral.start, numeral.end))
         if _within(cited, numeral) or _within(unread, numeral) or touches(code, numeral.start, numeral.end):
             continue
-        if not numeral.conclusion and not _shown_after_all(numeral, read_numerals):
-            continue
-        found.append(_bare(source, numeral.start, numeral.end, typed.resolved, numeral))
-    found += _foreign_digits(source, sorted([*read, *cited, *code, *unread]))
+        if numeral.conclusion or marks.out_of_order(numeral) or _shown_after_all(numeral, read_numerals):
+            found.append(_bare(source, numeral.start, numeral.end, typed.resolved, numeral))
+        elif is_settled(numeral):
+            read.append((numeral.start, numeral.end))
+    found += _foreign_digits(source, sorted([*read, *cited, *code, *unread, *_places(found)]))
+    settled = _merge(sorted([*read, *cited, *code, *unread, *_places(found)]))
+    found += [
+        _bare(source, *place, typed.resolved, numeral)
+        for place, numeral in shown_numbers(source, settled, read_numerals)
+    ]
     for span in parsed.code:
-        if span.inline and _WHOLE_NUMBER.fullmatch(span.content):
-            found.append(_bare(source, span.start, span.end, typed.resolved, None))
+        found += [
+            _bare(source, span.start, span.end, typed.resolved, claim)
+            for claim in islice(claims_in_code(span, read_numerals, known_names), 1)
+        ]
     return found
+
+
+def _places(found: Iterable[Violation]) -> list[tuple[int, int]]:
+    return [(violation.start, violation.end) for violation in found]
 
 
 def find_altered_numbers(typed: Typed) -> list[Violation]:
     """Signs, digits, scales and units that stand against a citation and would change the number it shows."""
+    shown = visible(typed.source)
     return [
         violation
-        for resolved in typed.resolved
-        if as_number(resolved.value) is not None
-        for violation in _altered(typed.source, resolved)
+        for resolved, following in zip_longest(typed.resolved, typed.resolved[1:])
+        if resolved is not None and as_number(resolved.value) is not None
+        for violation in _altered(typed.source, shown, resolved, following)
     ]
+
+
+def find_claims_in_inputs(typed: Typed, read_numerals: ReadNumerals) -> list[Violation]:
+    """Inputs whose *text* states a quantity (`sales rose 45 %`): a parameter is no source of data.
+
+    A label with a number in it (`2013-W07`, `Terminal 5`) and a number given as an input state nothing of the kind.
+    """
+    found = []
+    for resolved in typed.resolved:
+        if not isinstance(resolved.citation.target, InputTarget) or not isinstance(resolved.value, str):
+            continue
+        for numeral in read_numerals(resolved.value):
+            if numeral.conclusion and (numeral.kind != "number" or numeral.unit is not None):
+                citation = resolved.citation
+                claim = excerpt(resolved.value, numeral.start, numeral.end)
+                message = f"the input's text states {claim!r}, which rests on no data"
+                found.append(
+                    Violation(
+                        "bare_number", message, citation.start, citation.end, citation.markup, "cite a metric or a cell"
+                    )
+                )
+                break
+    return found
 
 
 def find_invented_names(typed: Typed, book: Book) -> list[Violation]:
@@ -125,38 +162,59 @@ def find_invented_names(typed: Typed, book: Book) -> list[Violation]:
     return found
 
 
-def _altered(source: str, resolved: Resolved) -> Iterable[Violation]:
+def _altered(source: str, shown: Visible, resolved: Resolved, following: Resolved | None) -> Iterable[Violation]:
+    """Changes by what is *seen* beside the citation: `[[m:x]] **million**` says the same as `[[m:x]] million`."""
     citation = resolved.citation
-    after = source[citation.end : citation.end + 24]
-    before = source[max(0, citation.start - 8) : citation.start]
+    at, stop = bisect_left(shown.offsets, citation.start), bisect_left(shown.offsets, citation.end)
+    after = _beside(shown.text[stop : stop + 24].partition("\n\n")[0])
+    before = _beside(shown.text[max(0, at - 8) : at].rpartition("\n\n")[2])
     percent = resolved.display.endswith(("%", "‰", "pp", "bp", "个百分点", "个基点"))
     is_cell = isinstance(citation.target, CellTarget)
+
+    def end_of(match: re.Match[str]) -> int:
+        return shown.source_range(stop, stop + match.end())[1]
+
+    def start_of(match: re.Match[str]) -> int:
+        return shown.offsets[at - len(match.group())]
+
     if match := _DIGIT_AFTER.match(after):
-        yield _change(source, citation.start, citation.end + match.end(), citation, "digits after it")
+        yield _change(source, citation.start, end_of(match), citation, "digits after it")
     elif match := _SCALE_AFTER.match(after):
-        scale = _SCALE_FORMATS.get(match.group().strip(), match.group().strip())
+        scale = _SCALE_FORMATS.get(match.group().strip(" ()"), match.group().strip(" ()"))
         better = f"{citation.markup[:-2]}|{scale}]]" if scale in SCALES and not citation.format.scale else None
-        yield _change(source, citation.start, citation.end + match.end(), citation, "a scale after it", better)
+        yield _change(source, citation.start, end_of(match), citation, "a scale after it", better)
     elif (match := _PERCENT_AFTER.match(after)) and (percent or not is_cell):
         what = "its unit a second time" if percent else "a unit after it that it does not have"
         better = f"{citation.markup[:-2]}|%]]" if not percent and resolved.unit is None else None
-        yield _change(source, citation.start, citation.end + match.end(), citation, what, better)
-    if (match := _BEFORE.search(before)) and not _is_list_or_range(source, citation, match.group()):
-        start = citation.start - len(match.group())
-        yield _change(source, start, citation.end, citation, "a sign or digits before it")
+        yield _change(source, citation.start, end_of(match), citation, what, better)
+    elif following is not None and _run_together(resolved, following, shown, stop):
+        what = "the next one runs into it, so that they read as one number"
+        yield _change(source, citation.start, following.citation.end, citation, what)
+    if (match := _BEFORE.search(before)) and not _is_list_or_range(shown.text[: at - 1][-3:], match.group()):
+        yield _change(source, start_of(match), citation.end, citation, "a sign or digits before it")
     elif (match := _CURRENCY_BEFORE.search(before)) and (resolved.unit is not None and not is_cell):
-        start = citation.start - len(match.group())
-        yield _change(source, start, citation.end, citation, "a currency before it: its unit is shown with it")
+        yield _change(
+            source, start_of(match), citation.end, citation, "a currency before it: its unit is shown with it"
+        )
 
 
-def _is_list_or_range(source: str, citation: Citation, mark: str) -> bool:
-    """Whether a mark joins rather than signs: `[[m:a]]–[[m:b]]`, `a/[[m:b]]`, `**[[m:b]]**`."""
-    if mark not in ("-", "−", "–", "~", "/", "×", "*", "."):
+def _beside(text: str) -> str:
+    """The text next to a citation on one line; an entity, which reports don't decode, is the blank it reads as."""
+    return _ENTITY.sub(lambda match: " " * len(match.group()), text.replace("\n", " "))
+
+
+def _run_together(left: Resolved, right: Resolved, shown: Visible, stop: int) -> bool:
+    if not (left.display[-1:].isdigit() and right.display[:1].isdigit()):
         return False
-    previous = source[: citation.start - 1]
-    if mark == "*":
-        return True  # emphasis
-    return mark != "." and bool(previous) and (previous.endswith("]]") or (previous[-1].isalpha() and mark in "-–/"))
+    between = shown.text[stop : bisect_left(shown.offsets, right.citation.start)]
+    return len(between) <= 1 and between in ("", ",", ".", "'", "·")
+
+
+def _is_list_or_range(previous: str, mark: str) -> bool:
+    """Whether a mark joins rather than signs: `[[m:a]]–[[m:b]]`, `a/[[m:b]]`."""
+    if mark not in ("-", "−", "–", "~", "/", "×"):
+        return False
+    return bool(previous) and (previous.endswith("]]") or (previous[-1].isalpha() and mark in "-–/"))
 
 
 def _change(source: str, start: int, end: int, citation: Citation, what: str, better: str | None = None) -> Violation:
@@ -210,9 +268,9 @@ def _shown_after_all(numeral: Numeral, read_numerals: ReadNumerals) -> bool:
     """
     if numeral.reason not in ("code", "citation", "markup", "link"):
         return False
-    if numeral.reason == "link" and not numeral.text.startswith("!["):
-        return False
     inner = numeral.text.strip("![]<>()- ")
+    if numeral.reason == "link" and not numeral.text.startswith("!["):
+        _, _, inner = numeral.text.partition(" ")  # the title, shown when pointed at; the address is not
     return any(found.conclusion for found in read_numerals(inner))
 
 
@@ -230,6 +288,11 @@ def _within(ranges: list[tuple[int, int]], numeral: Numeral) -> bool:
     return touches(ranges, numeral.start, numeral.end) and any(
         start <= numeral.start and numeral.end <= end for start, end in ranges if start < numeral.end
     )
+
+
+def known_words(book: Book) -> frozenset[str]:
+    """The tables, columns and other names of a run, lower case."""
+    return frozenset(word.casefold() for word in _known_words(book, tables_of(book)))
 
 
 def _known_words(book: Book, tables: dict[str, tuple[str, ...]]) -> list[str]:

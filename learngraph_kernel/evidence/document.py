@@ -13,13 +13,15 @@ from typing import Any, Literal
 from learngraph_kernel.canonical import canonical_json, sha256_hex
 from learngraph_kernel.errors import BadInput
 from learngraph_kernel.evidence.bare_numbers import (
-    ReadNumerals,
     Typed,
     find_altered_numbers,
     find_bare_numbers,
+    find_claims_in_inputs,
     find_invented_names,
+    known_words,
 )
 from learngraph_kernel.evidence.citations import parse_citations
+from learngraph_kernel.evidence.code_claims import ReadNumerals
 from learngraph_kernel.evidence.openings import Opening
 from learngraph_kernel.evidence.resolve import resolve
 from learngraph_kernel.evidence.values import Book
@@ -150,10 +152,12 @@ def build_document(
     outcomes = [resolve(citation, book, language) for citation in parsed.citations]
     resolved = [outcome[0] for outcome in outcomes]
     typed = Typed(source, parsed, resolved)
+    reader = read_numerals or _reader(language)
     violations = [
         *parsed.violations,
         *(violation for outcome in outcomes for violation in outcome[1]),
-        *find_bare_numbers(typed, read_numerals or _reader(language)),
+        *find_bare_numbers(typed, reader, known_words(book)),
+        *find_claims_in_inputs(typed, reader),
         *find_altered_numbers(typed),
         *find_invented_names(typed, book),
     ]

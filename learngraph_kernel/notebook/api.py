@@ -36,7 +36,7 @@ def query(source: str, sql: str, **parameters: Any) -> Snapshot:
         parameters: values for the `:name` marks: None, bool, int, float, Decimal, str, date, datetime.
 
     Raises:
-        CallRefused: `sql_refused`, `source_unknown`, `query_failed`, `query_timeout`, …
+        CallRefused: `sql_refused`, `unknown_source`, `query_failed`, `query_timeout`, …
     """
     return Snapshot(_call("query", source=source, sql=sql, parameters=parameters))
 

@@ -35,7 +35,7 @@ def start_embedded() -> tuple[str, str]:
     environment = {**os.environ, BROKER_VARIABLE: path, TICKET_VARIABLE: ticket}
     errors = tempfile.TemporaryFile()  # noqa: SIM115 - a pipe that nobody reads would stop the runtime once it is full
     process = subprocess.Popen(
-        [sys.executable, "-m", "learngraph_kernel.broker.embedded"],
+        [sys.executable, "-m", "learngraph_kernel.runs.embedded"],
         env=environment,
         stdin=subprocess.PIPE,  # its end tells the runtime that we are gone
         stdout=subprocess.PIPE,

@@ -14,11 +14,10 @@ from IPython.core.error import UsageError
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
 from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
 
+from learngraph_kernel.errors import LearnGraphError
 from learngraph_kernel.notebook import api
 from learngraph_kernel.notebook.client import client
 from learngraph_kernel.notebook.handles import Metric, Metrics, Shown, Snapshot
-
-_WORD = re.compile(r"[\w.]*$")
 
 
 @magics_class
@@ -59,8 +58,10 @@ class LearnGraphMagics(Magics):
     @line_magic
     def runs(self, line: str) -> Shown:
         """`%runs [N]`: the newest runs."""
-        count = int(line.strip() or 10)
-        return Shown(client.call("lookup.runs", limit=count)["bundle"])
+        count = line.strip() or "10"
+        if not count.isdecimal():
+            raise UsageError("%runs [N]: N is how many runs to show")
+        return Shown(client.call("lookup.runs", limit=int(count))["bundle"])
 
     def _names(self) -> dict[str, Any]:
         assert self.shell is not None
@@ -76,38 +77,83 @@ class LearnGraphMagics(Magics):
 @context_matcher(identifier="learngraph.sql")
 def complete_sql(context: CompletionContext) -> dict[str, Any]:
     """Completions inside a `%%sql` cell: sources on its first line, tables and columns below."""
-    text = context.full_text
-    if not text.startswith("%%sql"):
-        return {"completions": [], "suppress": False}
-    lines = text.split("\n")
-    line_number = context.cursor_line
-    prefix = _word_before(lines[line_number], context)
-    first = lines[0].split()
-    if line_number == 0:
-        names = [(name, "source") for name in client.call("lookup.sources")["sources"]]
-    elif len(first) > 1:
-        tables: dict[str, list[str]] = client.call("lookup.tables", source=first[1])["tables"]
-        names = _tables_and_columns(tables, prefix)
-    else:
-        names = []
-    wanted = prefix.rsplit(".", 1)[-1].casefold()
-    found = [SimpleCompletion(text=name, type=kind) for name, kind in names if name.casefold().startswith(wanted)]
-    return {"completions": found, "suppress": bool(found), "matched_fragment": prefix.rsplit(".", 1)[-1]}
+    first, *below = context.full_text.split("\n")
+    if not _CELL.match(first):
+        return NOTHING
+    typed = context.text_until_cursor
+    try:
+        if context.cursor_line == 0:
+            wanted = typed.split(" ")[-1]
+            names = _sources(typed[: len(typed) - len(wanted)])
+        else:
+            source = _source_of(first)
+            names, wanted = _names_here(source, "\n".join(below), typed) if source else ([], "")
+    except LearnGraphError:
+        # No such source, or a run that answers no look-ups: nothing to offer, and a trace would only be in the way.
+        return NOTHING
+    found = [
+        SimpleCompletion(text=_quoted(name) if kind != "source" else name, type=kind)
+        for name, kind in names
+        if name.casefold().startswith(wanted.casefold())
+    ]
+    return {"completions": found, "suppress": bool(found), "matched_fragment": wanted}
 
 
-def _word_before(line: str, context: CompletionContext) -> str:
-    column = getattr(context, "cursor_position", len(line))
-    match = _WORD.search(line[:column] if column <= len(line) else line)
-    return match.group() if match else ""
+NOTHING: dict[str, Any] = {"completions": [], "suppress": False}
+_CELL = re.compile(r"%%sql(\s|$)")
+_DOTTED = re.compile(r"""((?:(?:\w+|"[^"]*")\.)*)(\w*)$""")
+_NAMED = re.compile(
+    r"""\b(?:from|join)\s+((?:\w+|"[^"]*")(?:\.(?:\w+|"[^"]*"))*)(?:\s+(?:as\s+)?(\w+))?""", re.IGNORECASE
+)
 
 
-def _tables_and_columns(tables: dict[str, list[str]], prefix: str) -> list[tuple[str, str]]:
-    """All tables and columns; after `table.` only the columns of that table."""
-    table, dot, _ = prefix.rpartition(".")
-    if dot and table in tables:
-        return [(column, "column") for column in tables[table]]
+def _source_of(line: str) -> str | None:
+    """The source on a `%%sql` line: its first word that is neither an option nor an option's value."""
+    words = iter(line.split()[1:])
+    for word in words:
+        if word in _OPTIONS:
+            next(words, None)
+        elif not word.startswith("-"):
+            return word
+    return None
+
+
+_OPTIONS = {"-o", "--output", "-p", "--parameter"}
+
+
+def _sources(before: str) -> list[tuple[str, str]]:
+    """Sources, where one may stand: as long as none is given, and not as the value of an option."""
+    words = before.split()
+    if not words or words[-1] in _OPTIONS or _source_of(before) is not None:
+        return []
+    return [(name, "source") for name in client.call("lookup.sources")["sources"]]
+
+
+def _names_here(source: str, statement: str, typed: str) -> tuple[list[tuple[str, str]], str]:
+    """All tables and columns and what is typed of a name; after `table.` or `alias.` the columns of that table."""
+    tables: dict[str, list[str]] = client.call("lookup.tables", source=source)["tables"]
+    match = _DOTTED.search(typed)
+    path, wanted = ("", "") if match is None else match.groups()
+    if path:
+        return [(column, "column") for column in _columns(tables, path.rstrip("."), statement)], wanted
     columns = sorted({column for columns in tables.values() for column in columns})
-    return [(name, "table") for name in sorted(tables)] + [(column, "column") for column in columns]
+    return [(name, "table") for name in sorted(tables)] + [(column, "column") for column in columns], wanted
+
+
+def _columns(tables: dict[str, list[str]], path: str, statement: str) -> list[str]:
+    aliases = {alias.casefold(): table for table, alias in _NAMED.findall(statement) if alias}
+    full = aliases.get(path.casefold(), path).replace('"', "").casefold()
+    for name, columns in tables.items():
+        if name.casefold() in (full, full.rpartition(".")[2]):
+            return columns
+    return []
+
+
+def _quoted(name: str) -> str:
+    return name if _PLAIN.fullmatch(name) else '"' + name.replace('"', '""') + '"'
+
+
+_PLAIN = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 
 def register(shell: Any) -> None:

@@ -13,10 +13,10 @@ from learngraph_kernel.canonical import decode_value
 from learngraph_kernel.data.workspace import Workspace, find_workspace
 from learngraph_kernel.errors import BadInput, LearnGraphError
 from learngraph_kernel.runs.declaration import read_declaration
-from learngraph_kernel.runs.isolation import SandboxChoice
+from learngraph_kernel.runs.limits import CellLimits
 from learngraph_kernel.runs.notebook_file import parse_notebook
 from learngraph_kernel.runs.outcome import RunOutcome
-from learngraph_kernel.runs.placement import place
+from learngraph_kernel.runs.placement import SandboxChoice, place
 from learngraph_kernel.runs.plan import RunPlan
 from learngraph_kernel.store.database import Store
 from learngraph_kernel.store.home import Home
@@ -28,12 +28,13 @@ class NotRerunnable(BadInput):
     code = "not_rerunnable"
 
 
-def plan_of_run(run_id: str, *, rerun: bool = False) -> RunPlan:
+def plan_of_run(run_id: str, *, rerun: bool = False, limits: CellLimits | None = None) -> RunPlan:
     """The plan of a recorded run.
 
     Args:
         run_id: an existing run.
         rerun: the plan is for a new run that repeats it, not for going on with it.
+        limits: what a cell may use this time; the ledger does not keep what it could use then.
 
     Raises:
         UnknownRun: there is none by that id.
@@ -64,6 +65,7 @@ def plan_of_run(run_id: str, *, rerun: bool = False) -> RunPlan:
         formal=started["formal"],
         origin="rerun" if rerun else started["origin"],
         parent=run_id if rerun else started["parent"],
+        limits=limits or CellLimits(),
     )
 
 

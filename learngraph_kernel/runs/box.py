@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
 from jupyter_client.manager import AsyncKernelManager
 
-from learngraph_kernel.broker.box import link_into
+from learngraph_kernel.broker.box import Isolation, link_into
+from learngraph_kernel.broker.folders import make_folder
 from learngraph_kernel.errors import LearnGraphError
-from learngraph_kernel.runs.isolation import Isolation
 from learngraph_kernel.runs.run_kernel import RunKernel
 from learngraph_kernel.sandbox.answers import BadRequest, NotReady
 from learngraph_kernel.sandbox.companion import write_ticket
@@ -41,7 +40,7 @@ class BoxKernel(RunKernel):
         self.isolation = Isolation("docker", image)
         self.client: Any = None
         self.info: dict[str, Any] = {}
-        self._folder = Path(tempfile.mkdtemp(prefix="lg-"))  # of jupyter_client's copy of the connection file
+        self._folder = make_folder()  # of jupyter_client's copy of the connection file
         self.manager: Any = AsyncKernelManager(
             kernel_name=NAME,
             connection_file=str(self._folder / "kernel.json"),

@@ -21,7 +21,7 @@ from typing import Any
 
 from learngraph_kernel.errors import BadInput
 from learngraph_kernel.runs.folder import RunParts, holds, replace_file
-from learngraph_kernel.runs.records import ENVELOPE
+from learngraph_kernel.runs.records import ENVELOPE, REPORT, REPORT_HTML
 from learngraph_kernel.runs.seal import Envelope, EnvelopeUnreadable
 from learngraph_kernel.runs.verify import Finding
 
@@ -152,7 +152,7 @@ def _element(name: str, data: bytes) -> bytes:
 
 def _language(contents: Mapping[str, bytes]) -> str:
     try:
-        language = json.loads(contents["report.json"])["language"]
+        language = json.loads(contents[REPORT])["language"]
     except (KeyError, ValueError, TypeError):
         return "en"
     return "zh" if isinstance(language, str) and language.startswith("zh") else "en"
@@ -174,9 +174,9 @@ def _facts(contents: Mapping[str, bytes], words: Mapping[str, str]) -> str:
 
 
 def _report(contents: Mapping[str, bytes], words: Mapping[str, str]) -> str:
-    if "report.html" not in contents:
+    if REPORT_HTML not in contents:
         return f"<p>{words['no_report']}</p>\n"
-    page = html.escape(contents["report.html"].decode("utf-8", "replace"), quote=True)
+    page = html.escape(contents[REPORT_HTML].decode("utf-8", "replace"), quote=True)
     return f'<iframe title="report" sandbox srcdoc="{page}"></iframe>\n'
 
 

@@ -6,7 +6,6 @@ reader nor the renderer.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,10 +15,12 @@ from learngraph_kernel.canonical import canonical_json, sha256_hex
 from learngraph_kernel.errors import LearnGraphError
 from learngraph_kernel.evidence.issuance import Issuance, issue
 from learngraph_kernel.runs.content import content_hash, content_of_run
+from learngraph_kernel.runs.folder import replace_file
 from learngraph_kernel.runs.keys import load_or_create_signer
 from learngraph_kernel.runs.notebook_file import notebook_text
-from learngraph_kernel.runs.outcome import RunOutcome
+from learngraph_kernel.runs.outcome import Cancelled, RunOutcome
 from learngraph_kernel.runs.plan import RunPlan
+from learngraph_kernel.runs.records import NOTEBOOK, REPORT_HTML
 from learngraph_kernel.runs.seal import seal_run_in_store
 from learngraph_kernel.store.clock import utcnow
 from learngraph_kernel.store.database import Store
@@ -27,8 +28,6 @@ from learngraph_kernel.store.home import Home
 
 if TYPE_CHECKING:
     from learngraph_kernel.evidence.document import ReportDocument
-
-NOTEBOOK_COPY = "notebook.ipynb"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +58,7 @@ def close_run(closing: Closing, error: LearnGraphError | None) -> RunOutcome:
     state = closing.state
     document = _last_document(state)
     output = None if state.output is None else state.output["values"]
-    contract = state.declaration.contract.as_json()
+    contract = closing.plan.declaration.contract.as_json()
     issuance = issue(contract, state.book, document, output, formal=state.formal)
     if issuance.status == "failed":
         return _stopped(closing, _contract_broken(issuance), issuance)
@@ -149,8 +148,8 @@ def finish_run(store: Store, home: Home, run_id: str, *, actor: str) -> RunOutco
         seal=seal.envelope_sha,
         isolation=store.run(run_id).isolation or "host",
         # The report first: `copied` looks for the notebook.
-        report=None if html is None else _write(folder / "report.html", html),
-        notebook=_write(folder / NOTEBOOK_COPY, artifacts.read(closed["notebook"])),
+        report=None if html is None else _write(folder / REPORT_HTML, html),
+        notebook=_write(folder / NOTEBOOK, artifacts.read(closed["notebook"])),
         result=None if result is None else result["values"],
         violations=violations,
         missing=list(closed["missing"]),
@@ -166,7 +165,7 @@ def _page(closing: Closing, document: ReportDocument, content: str) -> str:
     state = closing.state
     return render_report(
         document,
-        title=state.declaration.titled(document.language) or Path(closing.plan.path).stem,
+        title=closing.plan.declaration.titled(document.language) or Path(closing.plan.path).stem,
         run=RunFacts(
             state.run_id,
             content_hash=content,
@@ -182,7 +181,7 @@ def _page(closing: Closing, document: ReportDocument, content: str) -> str:
 
 def _stopped(closing: Closing, error: LearnGraphError, issuance: Issuance | None = None) -> RunOutcome:
     store, state = closing.store, closing.state
-    status = "cancelled" if error.code == "cancelled" else "failed"
+    status = "cancelled" if isinstance(error, Cancelled) else "failed"
     notebook = notebook_text(closing.nb).encode()
     data = {"status": status, "error": error.as_json(), "notebook": store.artifacts.put(notebook)}
     with store.unit_of_work(closing.actor) as work:
@@ -193,7 +192,7 @@ def _stopped(closing: Closing, error: LearnGraphError, issuance: Issuance | None
         run_id=state.run_id,
         status=status,
         isolation=state.isolation.kind,
-        notebook=_write(closing.folder / NOTEBOOK_COPY, notebook),
+        notebook=_write(closing.folder / NOTEBOOK, notebook),
         violations=list(state.violations),
         reasons=[] if issuance is None else [reason.message for reason in issuance.reasons],
         error=error.as_json(),
@@ -203,14 +202,12 @@ def _stopped(closing: Closing, error: LearnGraphError, issuance: Issuance | None
 def _write(path: Path, data: bytes) -> str:
     """A copy for people; the artifact is what counts."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    part.write_bytes(data)
-    part.replace(path)
+    replace_file(path, [data])
     return str(path)
 
 
 def copied(store: Store, home: Home, run_id: str) -> bool:
     """Whether a completed run's notebook lies where people find it; an earlier attempt that failed left its own."""
     (*_, closed) = (event.data for event in store.ledger.events(run_id, types=["run.completed"]))
-    copy = home.runs / run_id / NOTEBOOK_COPY
+    copy = home.runs / run_id / NOTEBOOK
     return copy.exists() and sha256_hex(copy.read_bytes()) == closed["notebook"]

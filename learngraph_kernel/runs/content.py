@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from learngraph_kernel.canonical import digest, sha256_hex
+from learngraph_kernel.runs.injection import INJECTED
 from learngraph_kernel.runs.outputs import OWN_RUN, canonical_outputs, joined
 
 __all__ = [
     "FORMAT",
-    "INJECTED",
     "ContentRecords",
     "canonical_outputs",
     "code_entries",
@@ -31,8 +31,6 @@ __all__ = [
 ]
 
 FORMAT = "learngraph-content-v1"
-INJECTED = "injected-parameters"
-"""Tag of the cell that parameters are written into; its id is random under papermill, so the tag stands for it."""
 
 _ERROR_MARKS = frozenset({"papermill-error-cell-tag"})  # cells papermill adds to a failed notebook
 _SNAPSHOT_METHODS = frozenset({"query", "merge"})
@@ -159,7 +157,8 @@ def _named_cells(notebook: Mapping[str, Any]) -> list[tuple[str, Mapping[str, An
         tags = set((cell.get("metadata") or {}).get("tags") or ())
         if tags & _ERROR_MARKS:
             continue
-        # nbformat before 4.5 has no cell ids: the place stands for it.
+        # The injected cell's id is random under papermill, so its tag stands for it; nbformat before 4.5 has no ids, so
+        # there the place does.
         named.append((INJECTED if INJECTED in tags else str(cell.get("id", f"#{index}")), cell))
     return named
 

@@ -17,7 +17,18 @@ from typing import Any
 
 from learngraph_kernel.errors import BadInput, Unavailable
 from learngraph_kernel.runs.folder import RunParts, refuse_occupied, write_folder
-from learngraph_kernel.runs.records import AFTER_SEAL, ARTIFACTS, CONTENT, ENVELOPE, KEY, LEDGER, NOTEBOOK
+from learngraph_kernel.runs.records import (
+    AFTER_SEAL,
+    ARTIFACTS,
+    CONTENT,
+    ENVELOPE,
+    KEY,
+    LEDGER,
+    NOTEBOOK,
+    REPORT,
+    REPORT_HTML,
+    RESULT,
+)
 from learngraph_kernel.runs.seal import Envelope
 
 FOLDER = "run/"
@@ -40,11 +51,11 @@ _FILES: Mapping[str, tuple[str, str]] = {
     AFTER_SEAL: ("application/jsonl", "Events added after the seal, outside it"),
     CONTENT: ("application/json", "Content document: what two equal runs have in common"),
     KEY: ("application/x-pem-file", "Public key of the signer (Ed25519)"),
-    "report.json": ("application/json", "Report document with its citations"),
-    "report.html": ("text/html", "Report for people"),
-    "result.json": ("application/json", "Structured result"),
+    REPORT: ("application/json", "Report document with its citations"),
+    REPORT_HTML: ("text/html", "Report for people"),
+    RESULT: ("application/json", "Structured result"),
 }
-_OUTPUTS = ("report.html", "report.json", "result.json")
+_OUTPUTS = (REPORT_HTML, REPORT, RESULT)
 _STATUS = {True: "http://schema.org/CompletedActionStatus", False: "http://schema.org/FailedActionStatus"}
 
 

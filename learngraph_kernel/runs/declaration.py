@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal
 
 from learngraph_kernel.errors import BadInput
 from learngraph_kernel.naming import suggestion
@@ -16,7 +16,9 @@ from learngraph_kernel.runs.parameters import ParameterSpec, spec_from_schema
 from learngraph_kernel.schemas import shown
 from learngraph_kernel.versions import is_version
 
-MetricRule: TypeAlias = Literal["recompute", "dual", "incomparable"]
+if TYPE_CHECKING:
+    from learngraph_kernel.evidence.metrics import Rule
+
 ROOT = "metadata.learngraph"
 
 
@@ -74,7 +76,7 @@ class Declaration:
     parameters: ParameterSpec | None = None
     contract: ContractDeclaration = field(default_factory=ContractDeclaration)
     metrics: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    on_newer_metric: MetricRule | None = None
+    on_newer_metric: Rule | None = None
     max_repairs: int = 1
     governed: bool = False
 

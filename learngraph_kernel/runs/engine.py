@@ -14,8 +14,8 @@ from typing import Any, Protocol
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
+from learngraph_kernel.broker.box import HOST
 from learngraph_kernel.errors import LearnGraphError
-from learngraph_kernel.runs.isolation import HOST
 from learngraph_kernel.runs.limits import MIB, CellLimits
 from learngraph_kernel.runs.run_kernel import RunKernel
 
@@ -123,6 +123,7 @@ class Executor(NotebookClient):
                 timer.cancel()
             if self._enforcer is not None:
                 self._enforcer.cancel()
+                await asyncio.wait([self._enforcer])  # else it might still be killing while the caller ends the kernel
                 self._enforcer = None
         if self._flooded:
             raise self._flood(place)

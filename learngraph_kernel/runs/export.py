@@ -10,12 +10,11 @@ from typing import ClassVar
 from learngraph_kernel.errors import BadInput, ExitCode, LearnGraphError
 from learngraph_kernel.runs.bundle import write_bundle
 from learngraph_kernel.runs.folder import RunParts, refuse_occupied, replace_file, write_folder
+from learngraph_kernel.runs.records import REPORT_HTML
 from learngraph_kernel.runs.targets import completed, opened
 from learngraph_kernel.runs.verify import verify_parts
 from learngraph_kernel.store.errors import storage_full
 from learngraph_kernel.store.home import Home
-
-REPORT = "report.html"
 
 
 class NoReport(BadInput):
@@ -94,7 +93,7 @@ def _check_places(parts: RunParts, chosen: Mapping[str, Path]) -> None:
             raise BadInput("no such folder", where=str(path.absolute().parent), remedy="make it first")
         if form in ("folder", "crate"):
             refuse_occupied(path)
-    if "html" in chosen and REPORT not in parts.files:
+    if "html" in chosen and REPORT_HTML not in parts.files:
         raise NoReport("the run has no report", where=parts.where, remedy="export the folder: --to DIR")
 
 
@@ -108,7 +107,7 @@ def _write(form: str, parts: RunParts, path: Path) -> None:
     if form == "folder":
         write_folder(parts, path)
     elif form == "html":
-        replace_file(path, [parts.read(REPORT)])
+        replace_file(path, [parts.read(REPORT_HTML)])
     elif form == "bundle":
         write_bundle(parts, path)
     else:

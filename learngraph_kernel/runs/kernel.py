@@ -10,7 +10,6 @@ import asyncio
 import os
 import shutil
 import signal
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -19,13 +18,34 @@ from jupyter_client.kernelspec import KernelSpecManager, NoSuchKernel
 from jupyter_client.manager import AsyncKernelManager
 from jupyter_core.paths import jupyter_path
 
+from learngraph_kernel.broker.box import HOST
+from learngraph_kernel.broker.folders import make_folder
 from learngraph_kernel.broker.protocol import BROKER_VARIABLE, TICKET_VARIABLE
 from learngraph_kernel.errors import BadInput, Unavailable
-from learngraph_kernel.runs.isolation import HOST
 from learngraph_kernel.runs.run_kernel import POLL_SECONDS, RunKernel
 
 LEAVE_SECONDS = 2.0
 """How long a dismissed kernel has to run its exit handlers and flush its files before it is killed."""
+
+_LAUNCHER = ["-m", "ipykernel_launcher"]
+_WITHOUT_DEBUGGER = """
+import sys
+if sys.path[0] == "":
+    del sys.path[0]  # as ipykernel_launcher does: files beside the notebook must not shadow what the kernel imports
+sys.modules["debugpy"] = None
+try:
+    import ipykernel.debugger
+except ImportError:
+    pass  # an ipykernel from before it had one
+del sys.modules["debugpy"]
+from ipykernel.kernelapp import launch_new_instance
+launch_new_instance()
+"""
+"""What `ipykernel_launcher` does, with an ipykernel that finds no debugpy (cells may still import it).
+
+Nobody attaches a debugger to the kernel of a run, and importing one is a third of what starting the kernel costs. A
+None in `sys.modules` is Python's documented way to make an import fail; ipykernel treats debugpy as optional.
+"""
 
 
 class NoKernel(BadInput):
@@ -50,7 +70,7 @@ class KernelProcess(RunKernel):
 
     def __init__(self, name: str, *, cwd: Path) -> None:
         self.name = name
-        self.folder = Path(tempfile.mkdtemp(prefix="lg-"))
+        self.folder = make_folder()
         self.broker = self.folder / "broker"
         self._cwd = cwd
         self.manager: Any = AsyncKernelManager(
@@ -72,6 +92,7 @@ class KernelProcess(RunKernel):
             "PYTHONHASHSEED": "0",
         }
         try:
+            self.manager.kernel_spec.argv = _without_debugger(self.manager.kernel_spec.argv)
             await self.manager.start_kernel(
                 cwd=str(self._cwd),
                 env={**os.environ, **environment},
@@ -119,7 +140,9 @@ class KernelProcess(RunKernel):
         shutil.rmtree(self.folder, ignore_errors=True)
 
     async def _gone(self, deadline: float) -> None:
-        while time.monotonic() < deadline and await self.manager.is_alive():
+        while await self.manager.is_alive():
+            if time.monotonic() > deadline:
+                return
             await asyncio.sleep(POLL_SECONDS)
 
     def grant(self, path: Path) -> Path:
@@ -128,6 +151,14 @@ class KernelProcess(RunKernel):
 
     async def why_dead(self) -> str | None:
         return None
+
+
+def _without_debugger(argv: list[str]) -> list[str]:
+    """A kernelspec's command; if it is ipykernel's usual one, without the debugger."""
+    for at in range(len(argv) - 1):
+        if argv[at : at + 2] == _LAUNCHER:
+            return [*argv[:at], "-c", _WITHOUT_DEBUGGER, *argv[at + 2 :]]
+    return argv
 
 
 def _kernel_dirs() -> list[str]:

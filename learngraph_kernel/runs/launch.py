@@ -7,7 +7,6 @@ run` is faster than its parts.
 from __future__ import annotations
 
 import asyncio
-import getpass
 import logging
 import secrets
 import signal
@@ -16,6 +15,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+from learngraph_kernel.actor import current_actor
 from learngraph_kernel.errors import Unavailable
 from learngraph_kernel.runs.outcome import RunOutcome
 from learngraph_kernel.runs.plan import RunPlan
@@ -25,11 +25,6 @@ if TYPE_CHECKING:
     from learngraph_kernel.runs.engine import CellObserver
 
 _log = logging.getLogger(__name__)
-
-
-def current_actor() -> str:
-    """Who starts runs from this process, e.g. `user:ana`."""
-    return f"user:{getpass.getuser()}"
 
 
 async def run_plan(plan: RunPlan, *, progress: CellObserver, run_id: str | None = None) -> RunOutcome:

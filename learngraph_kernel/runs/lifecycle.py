@@ -16,6 +16,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from learngraph_kernel.broker.box import HOST, Isolation
 from learngraph_kernel.broker.methods import load_all
 from learngraph_kernel.broker.recording import Recording
 from learngraph_kernel.broker.server import BrokerServer
@@ -23,13 +24,14 @@ from learngraph_kernel.broker.session import RunSession
 from learngraph_kernel.broker.state import RunState
 from learngraph_kernel.broker.ticket import Ticket
 from learngraph_kernel.canonical import encode_value
+from learngraph_kernel.data.limits import RunLimits
 from learngraph_kernel.data.source import BUILT_IN_KINDS
 from learngraph_kernel.errors import BadInput, LearnGraphError
+from learngraph_kernel.evidence.values import Book, InputRecord
 from learngraph_kernel.runs.closing import Closing, close_run
 from learngraph_kernel.runs.engine import CellObserver, Executor
-from learngraph_kernel.runs.isolation import HOST, Isolation
 from learngraph_kernel.runs.notebook_file import notebook_text
-from learngraph_kernel.runs.outcome import RunOutcome
+from learngraph_kernel.runs.outcome import Cancelled, RunOutcome
 from learngraph_kernel.runs.plan import RunPlan
 from learngraph_kernel.runs.recorder import CellRecorder
 from learngraph_kernel.runs.run_kernel import RunKernel
@@ -39,8 +41,7 @@ from learngraph_kernel.store.home import Home
 from learngraph_kernel.store.process import ProcessIdentity
 from learngraph_kernel.store.run_record import RunRecord, new_run_id
 
-TICKET_SECONDS = 24 * 3600.0
-MAX_CALLS = 10_000
+DEFAULT_LIMITS = RunLimits()
 PACKAGES = ("learngraph", "duckdb", "pyarrow", "nbclient", "ipykernel")
 
 
@@ -100,7 +101,7 @@ class Lifecycle:
         session = RunSession(
             state,
             self._store.ledger,
-            new_ticket(self._secret, run_id),
+            new_ticket(self._secret, run_id, self._plan.workspace.runs),
             actor=self._actor,
             recording=recording,
             externals_only=externals_only,
@@ -203,29 +204,28 @@ def begin_run(
 
 
 def new_state(store: Store, home: Home, plan: RunPlan, run_id: str) -> RunState:
-    """The empty evidence of a run."""
+    """The evidence of a run before its first call: its inputs, and what its declaration lays down for calls."""
+    declaration = plan.declaration
+    titles = {} if declaration.parameters is None else declaration.parameters.titles
+    inputs = {name: InputRecord(name, value, titles.get(name)) for name, value in plan.parameters.items()}
     return RunState(
         run_id=run_id,
         artifacts=store.artifacts,
         workspace=plan.workspace,
         home=home,
-        declaration=plan.declaration,
-        parameters=dict(plan.parameters),
+        book=Book(run_id=run_id, inputs=inputs),
         formal=plan.formal,
-        language=plan.declaration.language,
+        language=declaration.language,
         open_model=_model_opener(plan),
+        max_repairs=declaration.max_repairs,
+        metric_pins=declaration.metrics,
+        on_newer_metric=declaration.on_newer_metric,
     )
 
 
-def new_ticket(secret: str, run_id: str) -> Ticket:
-    """The ticket of a run's kernel."""
-    return Ticket(secret, run_id, None, MAX_CALLS, time.monotonic() + TICKET_SECONDS)
-
-
-class Cancelled(LearnGraphError):
-    """A person or the system stopped the run."""
-
-    code = "cancelled"
+def new_ticket(secret: str, run_id: str, limits: RunLimits = DEFAULT_LIMITS) -> Ticket:
+    """The ticket of a run's kernel, within the limits of its workspace."""
+    return Ticket(secret, run_id, None, limits.calls, time.monotonic() + limits.seconds)
 
 
 def check_resumable(record: RunRecord) -> None:

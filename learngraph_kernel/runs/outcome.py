@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from learngraph_kernel.errors import ExitCode
+from learngraph_kernel.errors import ExitCode, LearnGraphError
 
 EXIT_CODES: dict[str, ExitCode] = {
     "completed": ExitCode.COMPLETED,
@@ -14,6 +14,12 @@ EXIT_CODES: dict[str, ExitCode] = {
     "failed": ExitCode.FAILED,
     "cancelled": ExitCode.FAILED,
 }
+
+
+class Cancelled(LearnGraphError):
+    """A person or the system stopped the run."""
+
+    code = "cancelled"
 
 
 @dataclass(frozen=True, slots=True)

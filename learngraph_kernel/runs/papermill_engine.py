@@ -1,8 +1,8 @@
 """`papermill --engine learngraph`: papermill's command, our run.
 
 papermill has injected the parameters and owns the output file; the run is recorded, issued and sealed as with
-`learngraph run`. Importing papermill costs seconds, so nothing else of ours imports this module; and papermill imports it
-with every command, whichever engine that uses, so what only a run of ours needs is imported by the run.
+`learngraph run`. Importing papermill costs seconds, so nothing else of ours imports this module; and papermill imports
+it with every command, whichever engine that uses, so what only a run of ours needs is imported by the run.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from papermill.engines import Engine
 from learngraph_kernel.errors import LearnGraphError
 
 if TYPE_CHECKING:
-    from learngraph_kernel.runs.isolation import SandboxChoice
+    from learngraph_kernel.runs.placement import SandboxChoice
     from learngraph_kernel.runs.plan import RunPlan
 
 

@@ -60,6 +60,11 @@ class ParameterSpec:
     schema: Mapping[str, Any] = field(default_factory=dict)
     open: bool = False
 
+    @property
+    def titles(self) -> dict[str, str | None]:
+        """Each parameter's title for people, by name."""
+        return {name: item.title for name, item in self.parameters.items()}
+
 
 NO_PARAMETERS = ParameterSpec({}, "cell")
 """A notebook that declares none."""

@@ -7,19 +7,21 @@ and leaves one that names another environment to the host; asking for the box an
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
-from learngraph_kernel.errors import BadInput
-from learngraph_kernel.runs.isolation import SandboxChoice
+from learngraph_kernel.errors import BadInput, Unavailable
 
 DEFAULT_KERNEL = "python3"
 BOX_KERNEL = "learngraph-sandbox"
 
+SandboxChoice = Literal["auto", "docker", "host"]
+"""auto: the closed box if there is one, else the host; docker: the box or nothing; host: a kernel of this machine's."""
 
-class GovernedNeedsBox(BadInput):
-    """A governed workflow was to run on the host."""
 
-    code = "governed_needs_box"
+class NotIsolated(Unavailable):
+    """The workflow is governed, and was to run on the host."""
+
+    code = "not_isolated"
 
 
 class NotForTheBox(BadInput):
@@ -45,15 +47,11 @@ def place(nb: Any, *, kernel: str | None, sandbox: SandboxChoice, governed: bool
         where: for messages.
 
     Raises:
-        GovernedNeedsBox: governed, and the host was asked for.
+        NotIsolated: governed, and the host was asked for.
         NotForTheBox: the box was asked for, and a kernel that it does not have.
     """
     if governed and sandbox == "host":
-        raise GovernedNeedsBox(
-            "a governed workflow runs in the closed box only",
-            where=where,
-            remedy="leave out --sandbox host; `learngraph doctor` says what the box lacks here",
-        )
+        raise not_isolated(where)
     spec = nb.metadata.get("kernelspec", {})
     name = kernel or spec.get("name") or DEFAULT_KERNEL
     wanted: SandboxChoice = "docker" if governed or (name == BOX_KERNEL and sandbox == "auto") else sandbox
@@ -70,3 +68,12 @@ def place(nb: Any, *, kernel: str | None, sandbox: SandboxChoice, governed: bool
             remedy="leave out -k, or run it with --sandbox host",
         )
     return Placement(name, "docker")
+
+
+def not_isolated(where: str) -> NotIsolated:
+    """A governed workflow that would have run on the host."""
+    return NotIsolated(
+        "the workflow is governed, so it runs in the closed box only",
+        where=where,
+        remedy="leave out --sandbox host; `learngraph doctor` says what the box lacks here",
+    )

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 from learngraph_kernel.data.workspace import Workspace, find_workspace
 from learngraph_kernel.runs.declaration import Declaration, read_declaration
 from learngraph_kernel.runs.injection import inject
-from learngraph_kernel.runs.isolation import SandboxChoice
 from learngraph_kernel.runs.limits import CellLimits
 from learngraph_kernel.runs.notebook_file import load_notebook
 from learngraph_kernel.runs.parameters import bind, spec_of
-from learngraph_kernel.runs.placement import place
+from learngraph_kernel.runs.placement import SandboxChoice, not_isolated, place
 
 if TYPE_CHECKING:
     from learngraph_kernel.store.run_record import Origin
@@ -33,6 +32,9 @@ class RunPlan:
         parent: the run this reruns.
         sandbox: `auto`, `docker` or `host`.
         image: the only image the box may run (of the run this repeats); None: the present one.
+
+    Raises:
+        NotIsolated: the workflow is governed, and the plan would let it run on the host.
     """
 
     nb: Any
@@ -48,6 +50,10 @@ class RunPlan:
     limits: CellLimits = field(default_factory=CellLimits)
     sandbox: SandboxChoice = "auto"
     image: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.declaration.governed and self.sandbox != "docker":
+            raise not_isolated(self.path)
 
     @property
     def title(self) -> str | None:
@@ -77,6 +83,7 @@ def plan_notebook(
 
     Raises:
         BadInput: the notebook, its declaration, a parameter or learngraph.toml is wrong; the message has the place.
+        NotIsolated: the workflow is governed.
     """
     nb = load_notebook(path)
     declaration = read_declaration(nb, where=str(path))

@@ -21,6 +21,9 @@ ENVELOPE = "seal.dsse.json"
 KEY = "key.pub"
 CONTENT = "content.json"
 NOTEBOOK = "notebook.ipynb"
+REPORT = "report.json"
+REPORT_HTML = "report.html"
+RESULT = "result.json"
 ARTIFACTS = "artifacts/"
 
 UNSEALED = frozenset({ENVELOPE, KEY, AFTER_SEAL})
@@ -29,9 +32,9 @@ UNSEALED = frozenset({ENVELOPE, KEY, AFTER_SEAL})
 NAMED_FILES: Mapping[str, str] = {
     CONTENT: "content",
     NOTEBOOK: "notebook",
-    "report.json": "report",
-    "report.html": "report_html",
-    "result.json": "result",
+    REPORT: "report",
+    REPORT_HTML: "report_html",
+    RESULT: "result",
 }
 """Files with a name of their own → the key of the closing event's data that holds their artifact."""
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from learngraph_kernel.actor import current_actor
 from learngraph_kernel.broker.recording import Recording, load_inline
 from learngraph_kernel.runs.content import explain_difference
 from learngraph_kernel.runs.engine import CellObserver
-from learngraph_kernel.runs.launch import current_actor, launched, stoppable
+from learngraph_kernel.runs.launch import launched, stoppable
 from learngraph_kernel.runs.outcome import RunOutcome
 from learngraph_kernel.runs.plan import RunPlan
 

@@ -13,8 +13,8 @@ from queue import Empty
 from types import TracebackType
 from typing import Any, Self
 
+from learngraph_kernel.broker.box import Isolation
 from learngraph_kernel.errors import Unavailable
-from learngraph_kernel.runs.isolation import Isolation
 
 READY_SECONDS = 60.0
 POLL_SECONDS = 0.005

@@ -30,6 +30,8 @@ from learngraph_kernel.runs.records import (
     KEY,
     LEDGER,
     NOTEBOOK,
+    REPORT,
+    RESULT,
     UNSEALED,
     NotFinished,
     Records,
@@ -325,8 +327,8 @@ class _Check:
             document = json.loads(data)
             computed = self.contents.document(
                 json.loads(self.parts.read(NOTEBOOK)) if NOTEBOOK in self.parts.files else None,
-                report=self.parts.read("report.json") if "report.json" in self.parts.files else None,
-                result=self.parts.read("result.json") if "result.json" in self.parts.files else None,
+                report=self.parts.read(REPORT) if REPORT in self.parts.files else None,
+                result=self.parts.read(RESULT) if RESULT in self.parts.files else None,
             )
             differences = explain_difference(document, computed)
             if not differences and data != canonical_json(computed):

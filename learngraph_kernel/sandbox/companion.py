@@ -90,7 +90,7 @@ class Companion:
             BOX_VARIABLE: box.text(),
         }
         return subprocess.Popen(
-            [sys.executable, "-m", "learngraph_kernel.broker.embedded"],
+            [sys.executable, "-m", "learngraph_kernel.runs.embedded"],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             env=environment,

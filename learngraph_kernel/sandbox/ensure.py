@@ -16,13 +16,8 @@ from pathlib import Path
 
 from learngraph_kernel.errors import LearnGraphError, Unavailable
 from learngraph_kernel.sandbox.answers import Refusal
-from learngraph_kernel.sandbox.client import (
-    HOST_WIDE,
-    SOCKET_VARIABLE,
-    SandboxClient,
-    SandboxUnavailable,
-    default_socket,
-)
+from learngraph_kernel.sandbox.client import SandboxClient
+from learngraph_kernel.sandbox.transport import HOST_WIDE, SOCKET_VARIABLE, SandboxUnavailable, default_socket
 
 START_SECONDS = 30.0
 LOG_FILE = "sandboxd.log"

@@ -28,9 +28,10 @@ from traitlets import Bool, Float, Unicode
 
 from learngraph_kernel.errors import LearnGraphError, Unavailable
 from learngraph_kernel.sandbox.answers import Conflict, NotFound, NotReady
-from learngraph_kernel.sandbox.client import Kernel, SandboxClient, SandboxUnavailable
+from learngraph_kernel.sandbox.client import Kernel, SandboxClient
 from learngraph_kernel.sandbox.companion import Companion
 from learngraph_kernel.sandbox.ensure import ensured, unavailable
+from learngraph_kernel.sandbox.transport import SandboxUnavailable
 
 NAME = "learngraph-sandbox"
 """Of the provisioner and of the kernelspec."""
@@ -173,10 +174,12 @@ class SandboxProvisioner(KernelProvisionerBase):
 
     async def wait(self) -> int | None:
         """Until it has ended; its exit code."""
-        while self._alive and (code := await self.poll()) is None:
+        while True:
+            code = await self.poll()
+            if code is not None:
+                self._alive = False
+                return code
             await asyncio.sleep(EXIT_POLL)
-        self._alive = False
-        return self._exit_code if self._exit_code is not None else code
 
     async def send_signal(self, signum: int) -> None:
         """Signals that a kernel of ours takes; 0 asks whether it is there (kill(2))."""

@@ -306,7 +306,7 @@ class Kernels:
         what it wrote into its folder is.
 
         Raises:
-            BadRequest: the environment. Conflict: it has no folders any more, or is being started. OverCapacity, NotReady.
+            BadRequest: the environment. Conflict: it is stopped, or being started. OverCapacity, NotReady.
         """
         self._check(caller, {"run": row["run"], "environment": environment})
         async with self._core.lock("kernel", row["id"]):

@@ -7,7 +7,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from learngraph_kernel.data.limits import BadLimits, Limits
+from learngraph_kernel.data.limits import BadLimits, Limits, RunLimits
 from learngraph_kernel.data.source import SourceMissing, UnknownKind
 from learngraph_kernel.data.workspace import (
     BadWorkspace,
@@ -41,6 +41,11 @@ def write(folder: Path, text: str) -> Path:
     return folder
 
 
+def test_what_a_run_may_ask_is_read(tmp_path: Path) -> None:
+    assert load_workspace(write(tmp_path, GOOD)).runs == RunLimits(calls=10_000, seconds=86_400.0)
+    assert load_workspace(write(tmp_path, "[runs]\ncalls = 3\n")).runs == RunLimits(calls=3, seconds=86_400.0)
+
+
 def test_the_nearest_file_upwards_is_the_workspace(tmp_path: Path) -> None:
     write(tmp_path, GOOD)
     deep = tmp_path / "a" / "b"
@@ -70,6 +75,8 @@ def test_sources_and_their_limits_are_read(tmp_path: Path) -> None:
         ("\n[sources.a]\nkind='duckdb'\npth='x'\n", 4, "unknown key 'pth'", "did you mean 'path'?"),
         ("[sources.a]\nknd='duckdb'\npath='x'\n", 2, "unknown key 'knd'", "did you mean 'kind'?"),
         ("[sources.a]\nkind='dukdb'\npath='x'\n", 2, "no source kind 'dukdb' is installed", "did you mean 'duckdb'?"),
+        ("[runs]\nseconds=60\ncall=5\n", 3, "unknown limit 'call'", "did you mean 'calls'?"),
+        ("runs=5\n", 1, "`runs` must be a table", "write [runs]"),
         ("[sources.a]\nkind='duckdb'\npath='x'\nlimits={row=5}\n", 4, "unknown limit 'row'", "did you mean 'rows'?"),
         (
             "[sources.a]\nkind='duckdb'\npath='x'\n[sources.a.limits]\nsecond=5\n",

@@ -1,4 +1,4 @@
-"""What the tests of `lg` by hand share: waiting for a run to be sealed, a Jupyter kernel that LearnGraph did not start."""
+"""What the tests of `lg` by hand share: a run that gets sealed, a Jupyter kernel that LearnGraph did not start."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
 """What is killed in test_crash.py: for each line it reads it forks a child that takes a run of 30 calls to its end.
 
 The parent has everything imported, so that an attempt costs what a run costs and not what Python costs. A child writes
-into a journal that outlives it: `begun` once the run is its own, `did CALL` when a call
-really happens, `got CALL ANSWER` when it was acknowledged.
+into a journal that outlives it: `did CALL` when a call really happens, `got CALL ANSWER` when it was acknowledged.
 """
 
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import os
 import sys
@@ -16,7 +16,7 @@ from typing import Any
 
 import nbformat
 
-from learngraph_kernel.broker.methods import METHODS
+from learngraph_kernel.broker.methods import METHODS, method_named
 from learngraph_kernel.broker.recording import Recording
 from learngraph_kernel.broker.session import RunSession
 from learngraph_kernel.canonical import digest
@@ -51,9 +51,13 @@ CELLS: list[list[tuple[str, dict[str, Any]]]] = [
     [query(f"select sum(amount) + {n} as s from orders") for n in range(3)] + [ask("and then?"), ask("and now?")],
     [("card", {"component": "kpi", "data": {"n": n}}) for n in range(2)]
     + [("log", {"message": LONG, "fields": {"n": n}}) for n in range(3)],
-    [ask("write"), query("select max(id) as m from orders"), ("log", {"message": "end", "fields": {}})]
-    + [("report", {"text": "Revenue was [[m:revenue]].", "answer": None})]
-    + [("output", {"fields": {"revenue": {"ref": "m:revenue"}}})],
+    [
+        ask("write"),
+        query("select max(id) as m from orders"),
+        ("log", {"message": "end", "fields": {}}),
+        ("report", {"text": "Revenue was [[m:revenue]].", "answer": None}),
+        ("output", {"fields": {"revenue": {"ref": "m:revenue"}}}),
+    ],
 ]
 
 
@@ -78,7 +82,7 @@ def name_of(method: str, arguments: dict[str, Any]) -> str:
 
 def count_what_happens(write: Any) -> None:
     """Every method says when it really does something; a replayed answer never comes here."""
-    for method in METHODS.values():
+    for method in map(method_named, METHODS):
 
         def counted(
             state: Any, ticket: Any, arguments: Any, *, method: Any = method, perform: Any = method.perform
@@ -108,7 +112,6 @@ def attempt(home: Home, workspace: Path, run: str, write: Any) -> None:
             run = begin_run(store, plan, ACTOR)
         else:
             recording = take_over(store, run, ACTOR)
-        write("begun")
         state = new_state(store, home, plan, run)
         session = RunSession(state, store.ledger, new_ticket("secret", run), actor=ACTOR, recording=recording)
         recorder = CellRecorder(store, session, Silent(), actor=ACTOR)
@@ -129,6 +132,7 @@ def main() -> None:
     home = Home.default()
     for line in sys.stdin:
         workspace, run, journal = line.strip().split("\t")
+        gc.freeze()  # the children share what is imported instead of copying it when they collect garbage
         child = os.fork()
         if child == 0:
             write = journal_of(Path(journal))

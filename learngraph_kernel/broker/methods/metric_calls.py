@@ -31,8 +31,8 @@ class MetricsCall(Method):
             name,
             bindings,
             book=state.book,
-            pins=state.declaration.metrics.get(name, {}),
-            rule=state.declaration.on_newer_metric,
+            pins=state.metric_pins.get(name, {}),
+            rule=state.on_newer_metric,
             formal=state.formal,
         )
         return {"cards": cards, "metrics": [_recorded(result, library) for result in results]}

@@ -32,7 +32,7 @@ class AskCall(Method):
                 text_argument(arguments, "question"),
                 context=context,
                 schema=arguments.get("schema"),
-                max_repairs=state.declaration.max_repairs,
+                max_repairs=state.max_repairs,
             )
         )
         return {"ref": f"A{len(state.answers) + 1}", **encode_value(answer.as_json())}

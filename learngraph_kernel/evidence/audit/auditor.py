@@ -15,7 +15,7 @@ from typing import Any
 
 from learngraph_kernel.evidence.audit import cues
 from learngraph_kernel.evidence.audit.chance import MAX_EXPECTED, expected_matches
-from learngraph_kernel.evidence.audit.claims import Claim, compatible, make_claim, thing
+from learngraph_kernel.evidence.audit.claims import Claim, as_percentage, compatible, make_claim, thing
 from learngraph_kernel.evidence.audit.counts import find_counts
 from learngraph_kernel.evidence.audit.derive import Derived, Deriver, How, Request
 from learngraph_kernel.evidence.audit.labels import LabelIndex
@@ -92,6 +92,13 @@ class _Auditor:
         if claim is None:
             return _finding(numeral, "ungrounded", [])
         named = self._named(numeral, sentence)
+        if numeral.kind == "fraction" and claim.unit is None:
+            shared = self._judge(numeral, as_percentage(claim), sentence, named)
+            if shared["status"] != "ungrounded":
+                return shared
+        return self._judge(numeral, claim, sentence, named)
+
+    def _judge(self, numeral: Numeral, claim: Claim, sentence: Sentence, named: Named) -> dict[str, Any]:
         identities = find_identities(claim, self.facts, self.values, named)
         if any(each.rejected is None for each in identities):
             kept = [each for each in identities if each.rejected is None]
@@ -127,19 +134,26 @@ class _Auditor:
             wanted = frozenset(operations & allowed)
             if not wanted:
                 continue
-            request = Request(wanted, claim.unit, self._base(sentence), claim.numeral.direction is not None)
-            pool = self.deriver.pool(request, context)
-            if pool is None:
-                return [], False
-            matches: list[Derived] = []
-            for low, high, width in intervals:
-                slack = 1e-9 * max(abs(low), abs(high))
-                expected += expected_matches(pool.distinct, low - slack, high + slack, width)
-                matches += pool.derived[bisect_left(pool.values, low - slack) : bisect_right(pool.values, high + slack)]
-            for match in matches:
-                seen.setdefault((match.how, tuple(fact.index for fact in match.facts)), (match, expected))
-            if matches and expected <= MAX_EXPECTED:
-                return [_derivation(match, expected) for match in matches[:MAX_CANDIDATES]], True
+            smaller = 0
+            for across_time in (False, True):
+                moves = claim.numeral.direction is not None
+                request = Request(wanted, claim.unit, self._base(sentence), moves, across_time)
+                pool = self.deriver.pool(request, context)
+                if pool is None:
+                    return [], False
+                if across_time and len(pool.derived) == smaller:
+                    continue  # nothing but what has just been tried
+                smaller = len(pool.derived)
+                matches: list[Derived] = []
+                for low, high, width in intervals:
+                    slack = 1e-9 * max(abs(low), abs(high))
+                    expected += expected_matches(pool.distinct, low - slack, high + slack, width)
+                    first, last = bisect_left(pool.values, low - slack), bisect_right(pool.values, high + slack)
+                    matches += pool.derived[first:last]
+                for match in matches:
+                    seen.setdefault((match.how, tuple(fact.index for fact in match.facts)), (match, expected))
+                if matches and expected <= MAX_EXPECTED:
+                    return [_derivation(match, expected) for match in matches[:MAX_CANDIDATES]], True
         return [
             _derivation(match, chance) | {"rejected": "chance"}
             for match, chance in list(seen.values())[:MAX_CANDIDATES]
@@ -223,7 +237,7 @@ def _licensed(claim: Claim, sentence: Sentence) -> set[How]:
     else:
         if (change or compared) and not claim.level:
             operations.add("difference")
-        if claim.unit is None and cues.RATIO.search(text):
+        if claim.unit is None and cues.RATIO.search(text) and not cues.AVERAGE.search(text):
             operations.add("ratio")
     if claim.sign is None:
         if cues.TOTAL.search(text):
@@ -261,8 +275,8 @@ def _intervals(claim: Claim, sentence: Sentence, clause: Clause, has_base: bool)
         half = 0.5 if claim.unit in PROPORTIONS else 0.0
         low, high = low - half, high + half
     up, down = (low, high, width), (-high, -low, width)
-    if claim.numeral.signed:
-        return [up]
+    if claim.numeral.signed or claim.unit == "x":
+        return [up]  # "halved" is a ratio of 0.5, whatever its direction
     if claim.sign in ("down", "loss"):
         return [down]
     if claim.sign == "up":

@@ -57,6 +57,8 @@ def make_claim(numeral: Numeral, sentence: Sentence) -> Claim | None:
     low = numeral.value if numeral.low is None else numeral.low
     high = numeral.value if numeral.high is None else numeral.high
     loose = numeral.kind == "range" or numeral.hedge is not None
+    if numeral.text.endswith("折") and not loose:
+        low, high = numeral.value - HALF, numeral.value + HALF  # a price cut is agreed, not estimated
     exact = not loose and numeral.value == numeral.value.to_integral_value() and high - low in (0, 1)
     level = cues.LEVEL_BEFORE.search(before) is not None and cues.BY_BEFORE.search(before) is None
     sign: Sign = None if numeral.signed or level else numeral.direction
@@ -66,6 +68,12 @@ def make_claim(numeral: Numeral, sentence: Sentence) -> Claim | None:
     if exact:
         low = high = numeral.value
     return Claim(numeral, canonical(numeral.unit), low, high, sign, level, exact, width, loose)
+
+
+def as_percentage(claim: Claim) -> Claim:
+    """A fraction (`a third`, 一半) as the percentage it also is."""
+    low, high, width = claim.low * 100, claim.high * 100, claim.width * 100
+    return replace(claim, unit="%", low=low, high=high, width=width, integer=False)
 
 
 def ends(claim: Claim) -> tuple[Claim, Claim]:

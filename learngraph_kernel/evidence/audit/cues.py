@@ -29,7 +29,7 @@ COMPARISON = re.compile(
 SHARE = re.compile(
     r"\b(?:of|share|shares|account\w*|proportion|portion|percentage|represent\w*|rate|made up|makes? up"
     r"|making up|contribut\w+|"
-    r"margin|compris\w+|constitut\w+|fraction)\b|占|比重|份额|比例|占比|其中|率|贡献",
+    r"margin|compris\w+|constitut\w+|fraction)\b|占|比重|份额|比例|占比|其中|率|贡献|折|(?:是|为|相当于)(?=[^，。,；]{1,12}的)",
     re.I,
 )
 TOTAL = re.compile(
@@ -43,6 +43,8 @@ MEAN = re.compile(
     r"|人均|均为|日均|周均|月均|均",
     re.I,
 )
+AVERAGE = re.compile(r"\b(?:average[ds]?|averaging|mean|avg)\b|平均|均值|均", re.I)
+"""A mean said outright: the "per" beside it divides nothing."""
 RATIO = re.compile(
     r"\b(?:times|ratio|fold|multiple|per|for every|double\w*|tripl\w+|half|twice)\b|倍|比率|比值|之比|每|翻", re.I
 )
@@ -58,7 +60,7 @@ BASE = re.compile(
     r"|against|relative to|above|below|exceed\w*|outsold|outpac\w+"
     r"|outperform\w*|surpass\w*|trail\w*|ahead of|behind"
     r"|that of|as (?:many|much|large|high|long|big|great)\b.*?\bas|times)\b"
-    r"|(?<![占同环对相之])比(?![例重率较值])|较|相比|高于|低于|超过|(?:是|为)(?=[^，。,；]{1,12}的)",
+    r"|(?<![占同环对相之])比(?![例重率较值])|较|相比|高于|低于|超过|(?:是|为|相当于)(?=[^，。,；]{1,12}的)",
     re.I,
 )
 LEVEL_BEFORE = re.compile(

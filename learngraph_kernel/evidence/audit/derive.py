@@ -70,12 +70,14 @@ class Request:
             factor.
         base: label id that follows "than", 比, …; None when the sentence names no base.
         change: the claim says that something moved, so order in time decides the sign.
+        across_time: a share may also be one of all periods, where the text names members of another axis.
     """
 
     operations: frozenset[How]
     unit: str | None
     base: int | None
     change: bool
+    across_time: bool = True
 
 
 class PoolTooLarge(Exception):
@@ -179,6 +181,8 @@ class Deriver:
     def _shares(self, table: Table, request: Request, context: Context) -> Iterator[Derived]:
         for place, axis in enumerate(table.axes):
             named = context.get(axis.id, frozenset())
+            if axis.ordered and not request.across_time and _names_members(table, context):
+                continue
             for line in self._lines.along(table, place, context):
                 if axis.measure:
                     yield from _part_of_measure(line, named)
@@ -188,6 +192,8 @@ class Deriver:
                 yield from _part_of_line(line, named)
             if axis.kind == "row" and named:
                 yield from self._part_of_rest(table, axis, context)
+            if axis.kind == "header" and axis.measure and named:
+                yield from self._part_of_sums(table, axis, context)
 
     def _part_of_rest(self, table: Table, axis: Axis, context: Context) -> Iterator[Derived]:
         """Several rows under a named label as part of all rows: one airport's weeks of all airports' weeks."""
@@ -200,6 +206,20 @@ class Deriver:
             total = sum(fact.number for fact in whole)
             if len(part) >= 2 and total > 0 and min(fact.number for fact in whole) >= 0:
                 yield Derived(sum(fact.number for fact in part) / total * 100, "share", tuple(part), tuple(whole))
+
+    def _part_of_sums(self, table: Table, axis: Axis, context: Context) -> Iterator[Derived]:
+        """One quantity's sum as part of another's: all cancelled flights of all flights."""
+        named = context.get(axis.id, frozenset())
+        others = {each: labels for each, labels in context.items() if each != axis.id}
+        place = table.axes.index(axis)
+        for first, second in combinations(self._columns(table, others), 2):
+            a, b = sum(fact.number for fact in first), sum(fact.number for fact in second)
+            hits = len({first[0].labels[place], second[0].labels[place]} & named)
+            if hits < min(len(named), 2) or first[0].unit != second[0].unit or first[0].unit in ("%", FRACTION):
+                continue
+            (part, least), (whole, most) = ((first, a), (second, b)) if a <= b else ((second, b), (first, a))
+            if most > 0 and min(fact.number for fact in (*first, *second)) >= 0:
+                yield Derived(least / most * 100, "share", tuple(part), tuple(whole))
 
     # --- sums and means
 
@@ -219,6 +239,11 @@ class Deriver:
         cells = cells_of(table, context)
         chosen = table.facts if cells is None else [self._facts.facts[cell] for cell in sorted(cells)]
         return [fact for fact in chosen if not fact.total]
+
+
+def _names_members(table: Table, context: Context) -> bool:
+    """Whether the text names members of an axis that is neither time nor quantities: of those it is a share first."""
+    return any(context.get(axis.id) and not axis.ordered and not axis.measure for axis in table.axes)
 
 
 def _alike(facts: Sequence[Fact], key: Callable[[Fact], int]) -> Iterator[list[Fact]]:

@@ -131,7 +131,8 @@ class _Reader:
             axis.ref = self._range(line, min(columns, default=0), line, self.width - 1)
         section_axis = self._axis("section") if sections else None
         heads = [self._head(column, headers, header_axes, body) for column in columns]
-        captioned = _merge([*(declared(caption) for caption in captions), declared(self.name, name=True)])
+        corner = [_of_table(line[column]) for line in headers for column in label_columns if column not in unit_columns]
+        captioned = _merge([*corner, *(declared(caption) for caption in captions), declared(self.name, name=True)])
         previous = [""] * self.width
         section = ""
         for row in body:
@@ -235,6 +236,10 @@ class _Reader:
         for axis in self.table.axes:
             members = [label for label in axis.labels if not label.total]
             times = _times(members)
+            if times is None and axis.kind == "header":  # periods, and a column that says the change between them
+                members = [label for label in members if not label.changes]
+                times = _times(members) if len(members) > 1 else None
+                members = members if times is not None else [label for label in axis.labels if not label.total]
             axis.ordered = times is not None
             if times is not None:
                 periods += axis.kind == "header"
@@ -287,6 +292,13 @@ def _unit_and_scale(
     if unit in PROPORTIONS or number.scaled:
         return unit, Decimal(1)
     return unit, next((each.scale for each in said if each.scale is not None), Decimal(1))
+
+
+def _of_table(corner: str) -> Declared:
+    """What the header over the labels says about the whole table: "US$ in thousands", "项目（万元）"; else nothing."""
+    said = declared(corner)
+    whole = said.unit in MONEY or (said.scale is not None and said.unit is None)
+    return Declared(unit=said.unit, scale=said.scale) if whole else Declared()
 
 
 def _merge(parts: Iterable[Declared]) -> Declared:

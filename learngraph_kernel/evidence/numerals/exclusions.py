@@ -154,7 +154,7 @@ def _word_rules() -> dict[str, list[_Rule]]:
     )
     add(["p", "pp"], _rule("section", r"\. ?[0-9]{1,4}(?: ?[-–—] ?[0-9]{1,4})?(?![0-9]|[.,][0-9])"))
     add(["doi", "arxiv", "isbn", "issn"], _rule("identifier", r"[: ]{1,2}[0-9][0-9A-Za-z./_-]{2,60}"))
-    add(["no"], _rule("identifier", r"\. ?[0-9]{1,6}(?![0-9]|[.,][0-9])", capital=True))
+    add(["no"], _rule("identifier", r"\. ?[0-9]{1,6}(?![0-9]|[.,][0-9])", capital=True, guarded=True))
     add(["top"], _rule("ordinal", r"[ -]?(?:[0-9]{1,4}|three|five|ten|twenty|two|four)(?![0-9A-Za-z%.,][0-9%]?)"))
     add(["ranked", "rank", "ranks", "ranking"], _rule("ordinal", r"\s(?:no\.?\s?|#)?[0-9]{1,4}(?![0-9.,%])"))
     add(
@@ -170,7 +170,6 @@ _ALNUM = re.compile(r"[A-Za-z_]++(?:[-_./]?[0-9][0-9A-Za-z_]*|[-_.][A-Za-z]+(?=[
 _HYPHEN_PLAIN = frozenset(
     "sub under over about around plus minus nearly of to up down some non at by from a the or and than between only mid".split()
 )
-_MID_YEAR = re.compile(rf"(?:mid|late|early|end|pre|post)-(?:{_MONTH}|{_YEAR}s?)", re.IGNORECASE)
 
 
 def match_word(text: str, start: int, end: int, word: str) -> Excluded | None:
@@ -249,6 +248,7 @@ _DIGIT_RULES = re.compile(
 _HAN_LABEL = re.compile(
     r"(?:(?P<phone>电话|手机|传真|热线|手机号|电话号码)|(?:单|编|工|账|帐|卡|证|房|班|型|批|案|帖|代|货|合同|流水)号|代码|编码|邮编|尾号|航班|车次|工单|工号)[:为是]?\s?$"
 )
+_RATIO_BEFORE = re.compile(r"(?:\bratio(?: of| was| is)?:?|\bodds of)\s$|[比例][为是]?$", re.IGNORECASE)
 _LABELLED = re.compile(r"[0-9][0-9-]{0,24}(?![0-9.,%])")
 _THOUSANDS = re.compile(r"[0-9]{1,3}(?:\.[0-9]{3}){2,}(?![0-9.])")
 _HEX = re.compile(r"(?=[0-9]*[a-fA-F])[0-9a-fA-F]{6,64}(?![0-9A-Za-z])")
@@ -267,12 +267,12 @@ _HASH_HEADING = re.compile(
 _HEADING_NUMBER = re.compile(r"[0-9]{1,2}(?:\.[0-9]{1,2}){0,4}\.?")
 _YEAR_ALONE = re.compile(r"(?:19|20)[0-9]{2}(?![0-9A-Za-z%‰]|[.,'][0-9]|\s?%)")
 _LEVEL_BEFORE = re.compile(
-    r"(?:\b(?:was|were|is|are|total|totals|totall?ed|reached|hit|(?:rose|fell|grew|up|down|(?:in|de)creased|declined|dropped|climbed|gained) by|rose|fell|grew|counted|recorded|numbered|had|have|has|saw|carried|handled|about|around|roughly|nearly|almost|over|approximately|than|least|most|[a-z]+ed to|(?:rose|fell|grew|up|down|climbed) to)|[=≈~:>$€£¥+<为达约近超共计有])\s?$",
+    r"(?:\b(?:was|were|is|are|total|totals|totall?ed|reached|hit|(?:rose|fell|grew|up|down|(?:in|de)creased|declined|dropped|climbed|gained) by|rose|fell|grew|counted|recorded|numbered|had|have|has|saw|carried|handled|about|around|roughly|nearly|almost|over|approximately|than|least|most|[a-z]+ed to|(?:rose|fell|grew|up|down|climbed) to)|[=≈~:>$€£¥+<为达约近超共计有量额数值润])\s?$",
     re.IGNORECASE,
 )
 
 
-def match_digits(text: str, start: int, *, continental: bool = False) -> Excluded | None:
+def match_digits(text: str, start: int) -> Excluded | None:
     """A non-conclusion that begins with the digit at `start`."""
     announced = _HAN_LABEL.search(text[max(0, start - 8) : start])
     if announced and (match := _LABELLED.match(text, start)) and not quantity_follows(text, match.end()):
@@ -287,8 +287,9 @@ def match_digits(text: str, start: int, *, continental: bool = False) -> Exclude
             and _stated(text, start, match.end())
         ):
             return None
-        swallowed = (
-            reason == "version" and (continental or _THOUSANDS.match(text, start)) and _THOUSANDS.match(text, start)
+        swallowed = reason == "version" and _THOUSANDS.match(text, start) is not None
+        swallowed = swallowed or (
+            reason == "time" and _RATIO_BEFORE.search(text[max(0, start - 12) : start]) is not None
         )
         if not swallowed and not (reason == "date" and _count_of_years(text, start, match.end())):
             return Excluded(start, match.end(), reason, _only_number(match.group()))
@@ -318,7 +319,11 @@ def _stated(text: str, start: int, end: int) -> bool:
     """Whether bare digits stand as a value: a unit behind, or a sign, a currency or a verb of amount before."""
     if re.search(r"(?:^|[^0-9A-Za-z])[-+–$€£¥]$|[$€£¥]-?$", text[max(0, start - 2) : start]):
         return True
-    return quantity_follows(text, end) or _LEVEL_BEFORE.search(text[max(0, start - 14) : start]) is not None
+    if quantity_follows(text, end):
+        return True
+    level = _LEVEL_BEFORE.search(text[max(0, start - 14) : start])
+    adjective = level is not None and level.group().strip().lower() in ("total", "totals")
+    return level is not None and not (adjective and re.match(r" [a-z]", text[end : end + 2]))  # "total 2022 revenue"
 
 
 def match_line_mark(text: str, start: int, floor: int) -> Excluded | None:
@@ -417,7 +422,6 @@ _PHRASES = re.compile(
     r"\b(?:" + "|".join(sorted(map(re.escape, idioms.ENGLISH_PHRASES), key=len, reverse=True)) + r")(?![A-Za-z])",
     re.IGNORECASE,
 )
-_PHRASE_LONGEST = 14
 
 
 def match_phrase(text: str, start: int, floor: int) -> Excluded | None:

@@ -161,7 +161,7 @@ class _Reader:
     def _digit(self, start: int) -> Reading | Excluded | None:
         for excluded in (
             exclusions.match_line_mark(self.text, start, self.floor),
-            exclusions.match_digits(self.text, start, continental=self.continental),
+            exclusions.match_digits(self.text, start),
         ):
             if excluded is not None:
                 return excluded

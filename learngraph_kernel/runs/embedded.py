@@ -14,7 +14,9 @@ import socket
 import sys
 from pathlib import Path
 
-from learngraph_kernel.broker.box import BOX_VARIABLE, Box, link_into
+from learngraph_kernel.actor import current_actor
+from learngraph_kernel.broker.box import BOX_VARIABLE, Box, Isolation, link_into
+from learngraph_kernel.broker.folders import PREFIX, claim
 from learngraph_kernel.broker.interactive import InteractiveSession
 from learngraph_kernel.broker.lookups import Lookups
 from learngraph_kernel.broker.protocol import BROKER_VARIABLE, TICKET_VARIABLE
@@ -23,8 +25,6 @@ from learngraph_kernel.data.workspace import find_workspace
 from learngraph_kernel.errors import LearnGraphError
 from learngraph_kernel.runs.closing import Closing, close_run
 from learngraph_kernel.runs.declaration import Declaration
-from learngraph_kernel.runs.isolation import Isolation
-from learngraph_kernel.runs.launch import current_actor
 from learngraph_kernel.runs.lifecycle import begin_run, new_state, new_ticket
 from learngraph_kernel.runs.plan import RunPlan
 from learngraph_kernel.store.database import Store
@@ -61,7 +61,7 @@ async def serve(home: Home, path: Path, secret: str, box: Box | None = None) -> 
         session = InteractiveSession(
             state,
             store.ledger,
-            new_ticket(secret, run_id),
+            new_ticket(secret, run_id, plan.workspace.runs),
             actor=actor,
             lookups=Lookups(state, store),
             begin=lambda: begin_run(store, plan, actor, run_id, isolation=state.isolation),
@@ -77,17 +77,20 @@ async def serve(home: Home, path: Path, secret: str, box: Box | None = None) -> 
 
 
 def main() -> int:
-    """Entry point of `python -m learngraph_kernel.broker.embedded`."""
+    """Entry point of `python -m learngraph_kernel.runs.embedded`."""
     path, secret = Path(os.environ.pop(BROKER_VARIABLE)), os.environ.pop(TICKET_VARIABLE)
     told = os.environ.pop(BOX_VARIABLE, None)
     box = None if told is None else Box.parse(told)
+    ours = box is None and path.parent.name.startswith(PREFIX)
     try:
+        if ours:
+            claim(path.parent)
         asyncio.run(serve(Home.default(), path, secret, box))
     except LearnGraphError as error:
         sys.stderr.write(f"{error}\n")
         return int(error.exit_code)
     finally:
-        if box is None and path.parent.name.startswith("lg-"):
+        if ours:
             shutil.rmtree(path.parent, ignore_errors=True)
     return 0
 
