@@ -48,7 +48,7 @@ def sweep(parent: Path) -> None:
 
 
 def _text(path: Path) -> str:
-    """The content of a file of this user's; a container's kernel has a folder here too, and may have put anything in it.
+    """The content of a file of this user's; a container's kernel has a folder here too and may put anything into it.
 
     Raises:
         OSError, ValueError: it cannot be read, or is not ours.

@@ -263,7 +263,8 @@ class Kernels:
             records.remember(caller.owner, key, digest(identity), row["id"], None, self._core.clock())
 
     async def _launch(self, row: Row, environment: Mapping[str, str], state: str) -> Row:
-        core, name = self._core, f"lg-{row['id'].replace('_', '-')}"
+        # A name of its own for each container: the one before a restart may still be on its way out.
+        core, name = self._core, f"lg-{row['id'].replace('_', '-')}-{secrets.token_hex(4)}"
         try:
             async with asyncio.timeout(core.settings.start_seconds):
                 config = kernel_container(core.around, row, name, environment, core.clock())
