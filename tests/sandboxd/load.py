@@ -14,7 +14,11 @@ from learngraph_kernel.sandbox.client import SandboxClient
 from learngraph_kernel.sandbox.transport import SandboxUnavailable, new_key
 
 ENDS = frozenset({"exited", "lost", "failed", "cancelled", "timed_out", "refused"})
-SCRIPT = b"import sys, time\nopen(f'outputs/{sys.argv[1]}.txt', 'w').write(sys.argv[1])\ntime.sleep(0.05)\nprint(sys.argv[1])\n"
+SCRIPT = b"""import sys, time
+open(f"outputs/{sys.argv[1]}.txt", "w").write(sys.argv[1])
+time.sleep(0.05)
+print(sys.argv[1])
+"""
 
 
 @dataclass

@@ -85,7 +85,11 @@ def test_a_timeout_takes_the_container_and_leaves_the_files(
 
 
 def test_cancel_ends_the_process_tree_and_keeps_the_container(client: SandboxClient, box: Sandbox) -> None:
-    script = "import subprocess, time\nsubprocess.Popen(['sleep','99'], start_new_session=True)\nprint('on', flush=True)\ntime.sleep(99)"
+    script = """import subprocess, time
+subprocess.Popen(["sleep", "99"], start_new_session=True)
+print("on", flush=True)
+time.sleep(99)
+"""
     client.put_file(box.id, "work/t.py", script.encode())
     command = client.exec(box.id, ["python", "work/t.py"])
     while not client.poll(command, wait=10).stdout:
