@@ -144,7 +144,7 @@ class Sandboxes:
         """One row of the caller's. Raises NotFound, also for somebody else's."""
         return await self._core.workers.record(self._require, identity, caller.owner)
 
-    async def list(self, caller: Caller) -> list[Row]:
+    async def owned(self, caller: Caller) -> list[Row]:
         """The caller's rows, newest first."""
         statement = sa.select(boxes).where(boxes.c.owner == caller.owner).order_by(boxes.c.created.desc())
         return await self._core.workers.record(self._core.records.rows, statement)
