@@ -146,7 +146,7 @@ async def create_sandbox(call: Call) -> Answer:
 
 async def list_sandboxes(call: Call) -> Answer:
     await call.allow("observe")
-    rows = await call.daemon.sandboxes.list(call.caller)
+    rows = await call.daemon.sandboxes.owned(call.caller)
     running = await call.daemon.kernels.list(call.caller)
     return {"sandboxes": [sandboxes.shown(row) for row in rows], "kernels": [kernels.shown(row) for row in running]}
 

@@ -8,6 +8,7 @@ Documentation/admin-guide/cgroup-v1/ and cgroup-v2.rst.
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 PERIOD = 100_000
@@ -38,3 +39,10 @@ def cap_processors(name: str, processors: float, *, root: Path = ROOT) -> str | 
     except OSError:
         return None
     return f"/{name}"
+
+
+def release(name: str, *, root: Path = ROOT) -> None:
+    """Removes the group and those the engine made beside it, where no container is in them any more."""
+    for place in (root, *root.iterdir()) if root.is_dir() else ():
+        with contextlib.suppress(OSError):
+            (place / name).rmdir()

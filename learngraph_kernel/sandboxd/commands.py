@@ -228,7 +228,8 @@ class Commands:
             if work.done():
                 return await self._ended(running, work.result())
             await self._sandboxes.discard(live, "a command did not end in time")
-            return running.stopped or Ending("timed_out", reason=f"it ran longer than {seconds:g} s")
+            ending = running.stopped or Ending("timed_out", reason=f"it ran longer than {seconds:g} s")
+            return replace(ending, truncated=live.link.truncated)
         finally:
             stopping.cancel()
             work.cancel()

@@ -25,7 +25,7 @@ from learngraph_kernel.sandbox.answers import BadRequest, NotReady
 from learngraph_kernel.sandboxd import folders
 from learngraph_kernel.sandboxd.auth import Authenticator, Caller
 from learngraph_kernel.sandboxd.capacity import Gate
-from learngraph_kernel.sandboxd.cgroups import cap_processors
+from learngraph_kernel.sandboxd.cgroups import cap_processors, release
 from learngraph_kernel.sandboxd.commands import Commands
 from learngraph_kernel.sandboxd.containers import Surroundings
 from learngraph_kernel.sandboxd.core import Core
@@ -199,6 +199,8 @@ class Daemon:
         except NotReady as error:
             _log.warning("containers are left to the next start: %s", error)
         await self.core.workers.close()
+        if self.core.around.cgroup is not None:
+            release(self.core.around.cgroup.lstrip("/"))
         self.core.records.close()
         self._shared.dispose()
         os.close(self._lock)

@@ -78,6 +78,11 @@ class RunnerLink:
         self.lost: str | None = None
         self._task = asyncio.create_task(self._read(), name="runner link")
 
+    @property
+    def truncated(self) -> bool:
+        """Whether output of the present or last command was thrown away."""
+        return self._truncated
+
     async def hello(self, patience: float, *, sweep: bool = True) -> None:
         """Waits until the runner answers. Raises LinkLost."""
         await self._send({"kind": "hello", "protocol": PROTOCOL, "sweep": sweep})

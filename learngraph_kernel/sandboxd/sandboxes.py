@@ -25,6 +25,7 @@ from learngraph_kernel.sandboxd.core import Core, engine_refusal
 from learngraph_kernel.sandboxd.engine_port import EngineFailed
 from learngraph_kernel.sandboxd.files import Files
 from learngraph_kernel.sandboxd.images import Images
+from learngraph_kernel.sandboxd.outputs import drop_output
 from learngraph_kernel.sandboxd.records import ACTIVE, Row, new_id
 from learngraph_kernel.sandboxd.runner_link import RunnerLink
 
@@ -143,7 +144,7 @@ class Sandboxes:
         """One row of the caller's. Raises NotFound, also for somebody else's."""
         return await self._core.workers.record(self._require, identity, caller.owner)
 
-    async def list(self, caller: Caller) -> list[Row]:
+    async def owned(self, caller: Caller) -> list[Row]:
         """The caller's rows, newest first."""
         statement = sa.select(boxes).where(boxes.c.owner == caller.owner).order_by(boxes.c.created.desc())
         return await self._core.workers.record(self._core.records.rows, statement)
@@ -254,7 +255,7 @@ class Sandboxes:
                 await self._core.workers.record(self._core.records.update, boxes, row["id"], {"state": "cold"})
 
     async def delete(self, row: Row) -> None:
-        """Removes container, folder and logical files; the row stays as `expired`."""
+        """Removes container, folder, logical files and what commands printed; the row stays as `expired`."""
         await self._expire(row, "deleted by its owner", logical=True)
 
     async def _expire(self, row: Row, reason: str, *, logical: bool = False) -> None:
@@ -265,8 +266,14 @@ class Sandboxes:
             await self._core.workers.run(folders.remove_below, self._core.settings.workspaces, row["folder"])
             if logical:
                 await self._core.workers.run(self._files.drop, row)
+            for command in await self._core.workers.record(self._commands_of, row["id"]):
+                await self._core.workers.run(drop_output, self._core.settings.outputs, command)
             changes = {"state": "expired", "container": None, "started": None, "reason": reason}
             await self._core.workers.record(self._core.records.update, boxes, row["id"], changes)
+
+    def _commands_of(self, identity: str) -> list[str]:
+        execs = schema.execs
+        return [row["id"] for row in self._core.records.rows(sa.select(execs.c.id).where(execs.c.sandbox == identity))]
 
     async def touch(self, identity: str) -> None:
         """Notes activity: it puts off both idle time-outs."""

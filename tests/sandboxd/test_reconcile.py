@@ -35,7 +35,9 @@ CASES = {
     "a held one stays": ([container("c", "workspace", "s1")], [box("warm_idle", "c")], [], ("c",), False, Plan()),
     "a row without its container is cold": ([], [box("warm_idle", "c")], [], (), False, Plan(cold=[("s1", "c")])),
     "a start under way is left alone": ([], [box("starting", None)], [], (), False, Plan()),
-    "a running kernel survives the start": ([container("c", "kernel", "k1")], [], [kernel("running", "c")], (), True, Plan()),
+    "a running kernel survives the start": (
+        [container("c", "kernel", "k1")], [], [kernel("running", "c")], (), True, Plan(),
+    ),
     "a kernel that ended is noted and removed": (
         [container("c", "kernel", "k1", running=False)], [], [kernel("running", "c")], (), False,
         Plan(exited=[("k1", 1)], remove=["c"]),
