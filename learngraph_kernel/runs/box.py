@@ -21,8 +21,8 @@ from learngraph_kernel.errors import LearnGraphError
 from learngraph_kernel.runs.run_kernel import RunKernel
 from learngraph_kernel.sandbox.answers import BadRequest, NotReady
 from learngraph_kernel.sandbox.companion import write_ticket
-from learngraph_kernel.sandbox.ensure import unavailable
 from learngraph_kernel.sandbox.provisioner import NAME, SandboxProvisioner, kernelspec
+from learngraph_kernel.sandbox.transport import unavailable
 
 
 class BoxKernel(RunKernel):

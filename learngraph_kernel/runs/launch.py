@@ -76,9 +76,9 @@ async def _started(plan: RunPlan, run_id: str, secret: str) -> RunKernel:
 
 async def _boxed(plan: RunPlan, run_id: str, secret: str) -> RunKernel | None:
     """A kernel in the box; None when the host will do and the box is not there."""
-    from learngraph_kernel.sandbox.ensure import listening
+    from learngraph_kernel.sandbox.place import default_socket, listening
 
-    if plan.sandbox == "auto" and not listening():
+    if plan.sandbox == "auto" and not listening(default_socket()):
         return None
     from learngraph_kernel.runs.box import BoxKernel
     from learngraph_kernel.sandbox.answers import Refusal

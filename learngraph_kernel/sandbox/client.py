@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from learngraph_kernel.sandbox.transport import SandboxUnavailable, Transport, default_socket, new_key
+from learngraph_kernel.sandbox.place import default_socket
+from learngraph_kernel.sandbox.transport import SandboxUnavailable, Transport, new_key
 
 __all__ = ["Command", "Kernel", "Sandbox", "SandboxClient", "SandboxUnavailable", "connected", "default_socket"]
 

@@ -14,7 +14,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from learngraph_kernel.sandbox.client import SandboxClient
-from learngraph_kernel.sandbox.transport import HOST_WIDE, SandboxUnavailable
+from learngraph_kernel.sandbox.place import HOST_WIDE, SOCKET_VARIABLE, listening
+from learngraph_kernel.sandbox.transport import SandboxUnavailable
 
 START_SECONDS = 30.0
 POLL_SECONDS = 0.05
@@ -32,12 +33,10 @@ def running_client(path: Path | None = None, *, engine: Path = ENGINE_SOCKET) ->
         SandboxUnavailable: none answers and none can be started; the message says what is missing.
     """
     client = SandboxClient(path)
-    try:
-        client.health()
+    named = path is None and bool(os.environ.get(SOCKET_VARIABLE))
+    if listening(client.path) or named or client.path == HOST_WIDE:
+        client.health()  # one that was named, or the host's, is its administrator's to start
         return client
-    except SandboxUnavailable:
-        if client.path == HOST_WIDE:
-            raise  # the administrator's to start
     _check_possible(engine)
     process = _spawn(client.path)
     deadline = time.monotonic() + START_SECONDS

@@ -30,8 +30,8 @@ from learngraph_kernel.errors import LearnGraphError, Unavailable
 from learngraph_kernel.sandbox.answers import Conflict, NotFound, NotReady
 from learngraph_kernel.sandbox.client import Kernel, SandboxClient
 from learngraph_kernel.sandbox.companion import Companion
-from learngraph_kernel.sandbox.ensure import ensured, unavailable
-from learngraph_kernel.sandbox.transport import SandboxUnavailable
+from learngraph_kernel.sandbox.on_demand import running_client
+from learngraph_kernel.sandbox.transport import SandboxUnavailable, unavailable
 
 NAME = "learngraph-sandbox"
 """Of the provisioner and of the kernelspec."""
@@ -115,7 +115,7 @@ class SandboxProvisioner(KernelProvisionerBase):
         return self.connection_info
 
     def _start(self) -> Kernel:
-        self._client = ensured()
+        self._client = running_client()
         run = self.run or f"kernel:{self.kernel_id}"
         return self._client.start_kernel(run, image=self.image or None)
 

@@ -19,11 +19,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from learngraph_kernel.errors import Unavailable
+from learngraph_kernel.errors import LearnGraphError, Unavailable
 from learngraph_kernel.sandbox.answers import Refusal, Unauthenticated, from_answer
+from learngraph_kernel.sandbox.place import default_socket
 
-SOCKET_VARIABLE = "LEARNGRAPH_SANDBOXD"
-HOST_WIDE = Path("/run/learngraph/sandboxd.sock")
 RETRY_AFTER = (0.1, 0.3, 1.0, 2.0)
 TIMEOUT = 120.0
 _BROKEN = (ConnectionError, http.client.BadStatusLine, http.client.IncompleteRead)
@@ -35,15 +34,12 @@ class SandboxUnavailable(Unavailable):
     code: ClassVar[str] = "sandbox_unavailable"
 
 
-def default_socket() -> Path:
-    """`LEARNGRAPH_SANDBOXD`, else the private daemon's socket in the home; the host-wide one if only that is there."""
-    chosen = os.environ.get(SOCKET_VARIABLE)
-    if chosen:
-        return Path(chosen).absolute()
-    from learngraph_kernel.store.home import Home
-
-    private = Home.default().root / "sandboxd" / "sandboxd.sock"
-    return HOST_WIDE if HOST_WIDE.exists() and not private.exists() else private
+def unavailable(error: LearnGraphError) -> SandboxUnavailable:
+    """What the daemon could not give, as the state that a run is refused with; its own code is `details["cause"]`."""
+    if isinstance(error, SandboxUnavailable):
+        return error
+    details = {**error.details, "cause": error.code}
+    return SandboxUnavailable(error.what, where=error.where, remedy=error.remedy, details=details)
 
 
 class Transport:

@@ -15,7 +15,8 @@ import pytest
 from learngraph_kernel.sandbox.answers import Conflict, NotReady, from_answer
 from learngraph_kernel.sandbox.client import SandboxClient
 from learngraph_kernel.sandbox.on_demand import running_client
-from learngraph_kernel.sandbox.transport import SandboxUnavailable, default_socket
+from learngraph_kernel.sandbox.place import default_socket
+from learngraph_kernel.sandbox.transport import SandboxUnavailable
 from tests.sandbox.conftest import Engine
 from tests.sandboxd.running import REPOSITORY
 

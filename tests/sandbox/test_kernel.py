@@ -16,6 +16,7 @@ import pytest
 from jupyter_client.manager import KernelManager
 from nbclient import NotebookClient
 
+from learngraph_kernel.sandbox.client import SandboxClient
 from learngraph_kernel.sandbox.provisioner import NAME, SandboxProvisioner
 from learngraph_kernel.store.database import Store
 from learngraph_kernel.store.home import Home
@@ -207,9 +208,10 @@ def test_two_kernels_see_neither_each_others_folder_nor_processes(start: Callabl
 
 
 def test_a_warm_kernel_is_used_once(start: Callable[..., Session], sandboxd: Sandboxd) -> None:
+    daemon = SandboxClient(sandboxd.socket)
     seen: set[str] = set()
     for _ in range(2):
-        assert until(lambda: sandboxd.containers() != [])
+        assert until(lambda: "kernels_warm 1" in daemon.metrics())
         session = start()
         kernel = session.provisioner.kernel
         assert kernel is not None and kernel.warm and kernel.id not in seen
@@ -247,7 +249,7 @@ def test_nbclient_runs_a_notebook_with_widgets_in_it(jupyter: None) -> None:
             "import anywidget, traitlets\nclass W(anywidget.AnyWidget):\n"
             "    _esm = 'export default {render() {}}'\n    n = traitlets.Int(7).tag(sync=True)\nW()"
         ),
-        nbformat.v4.new_code_cell("import pandas, pyarrow, polars, duckdb\nprint(pandas.DataFrame({'a': [1]}).a.sum())"),
+        nbformat.v4.new_code_cell("import pandas, pyarrow, polars\nprint(pandas.DataFrame({'a': [1]}).a.sum())"),
     ]
     NotebookClient(nb, kernel_name=NAME, timeout=SECONDS, startup_timeout=60).execute()
     assert nb.cells[1].outputs[0].text == "1\n"
