@@ -88,7 +88,7 @@ class BrokerServer:
         """The answer to one line, and whether the connection may go on."""
         try:
             message = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             return protocol.failure(None, protocol.PARSE_ERROR, "not JSON"), False
         if not isinstance(message, dict) or not isinstance(message.get("method"), str):
             return protocol.failure(None, protocol.INVALID_REQUEST, "not a JSON-RPC 2.0 request"), False
