@@ -251,6 +251,9 @@ def _breaches(contract: Contract, result: Any) -> Iterator[Reason]:
         return
     try:
         check_schema(contract.output_schema, where="contract.output_schema")
+        if result is None and schema_violations(None, contract.output_schema):
+            yield Reason("output_schema", "the contract asks for a result, and lg.output was not called", "result")
+            return
         found = schema_violations(result, contract.output_schema)
     except SchemaInvalid as error:
         raise BadContract(error.what, where="contract.output_schema", remedy=error.remedy) from error

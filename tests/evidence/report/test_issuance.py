@@ -153,7 +153,11 @@ def test_a_result_that_breaks_its_schema_fails_with_the_path(formal: bool) -> No
 
 
 def test_a_promised_result_that_is_not_there_fails() -> None:
-    assert decide({"output_schema": SCHEMA}, result=None).status == "failed"
+    missing = decide({"output_schema": SCHEMA}, result=None)
+    assert missing.status == "failed"
+    assert [reason.message for reason in missing.reasons] == [
+        "the contract asks for a result, and lg.output was not called"
+    ]
 
 
 @pytest.mark.parametrize(
