@@ -15,10 +15,10 @@ PACKAGE = Path(__file__).parent.parent / "learngraph_kernel"
 BELOW: dict[str, set[str]] = {
     "cli": {"doctor", "runs", "evidence", "data", "sandbox", "sandboxd", "store"},
     "doctor": {"runs", "evidence", "data", "models", "sandbox", "store"},
-    "sandboxd": {"sandbox", "store"},
-    "sandbox": {"store"},
+    "sandboxd": {"broker", "sandbox", "store"},
+    "sandbox": {"broker", "store"},
     "notebook": {"broker"},
-    "runs": {"broker", "evidence", "data", "models", "store"},
+    "runs": {"broker", "evidence", "data", "models", "sandbox", "store"},
     "broker": {"evidence", "data", "models", "store"},
     "data": {"evidence"},
     "evidence": set(),

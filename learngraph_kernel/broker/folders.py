@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import stat
 import tempfile
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from learngraph_kernel.store.process import ProcessIdentity
 
 PREFIX = "lg-"
 OWNER = "owner"
+MAX_OWNER = 4096
 
 
 def make_folder() -> Path:
@@ -37,12 +39,26 @@ def sweep(parent: Path) -> None:
     """Removes folders whose owner is known to have died; a process of another PID namespace is not known."""
     for owner in parent.glob(f"{PREFIX}*/{OWNER}"):
         try:
-            body = json.loads(owner.read_text())
+            body = json.loads(_text(owner))
             process = ProcessIdentity.from_json(body["process"])
         except (OSError, ValueError, KeyError, TypeError):
             continue  # not ours, another user's, or being removed at this moment
         if body.get("namespace") == _namespace() and not process.alive():
             shutil.rmtree(owner.parent, ignore_errors=True)
+
+
+def _text(path: Path) -> str:
+    """The content of a file of this user's; a container's kernel has a folder here too and may put anything into it.
+
+    Raises:
+        OSError, ValueError: it cannot be read, or is not ours.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe would block
+    with os.fdopen(descriptor, encoding="utf-8") as file:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
+            raise ValueError("not a file of ours")
+        return file.read(MAX_OWNER)
 
 
 def _namespace() -> str | None:

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from learngraph_kernel.runs.plan import NotIsolated, plan_notebook
+from learngraph_kernel.runs.placement import NotIsolated
+from learngraph_kernel.runs.plan import plan_notebook
 
 
 def test_a_governed_workflow_refuses_to_run_on_the_host(write_notebook: Callable[..., Path]) -> None:
     path = write_notebook("1", metadata={"governed": True})
-    with pytest.raises(NotIsolated, match="sandbox") as caught:
-        plan_notebook(path, {})
+    with pytest.raises(NotIsolated, match="closed box") as caught:
+        plan_notebook(path, {}, sandbox="host")
     assert caught.value.where == str(path)
