@@ -21,7 +21,7 @@ from sqlalchemy import event
 
 from learngraph_kernel.canonical import digest
 from learngraph_kernel.errors import LearnGraphError, Unavailable
-from learngraph_kernel.sandbox.answers import BadRequest, NotReady
+from learngraph_kernel.sandbox.answers import BadRequest
 from learngraph_kernel.sandboxd import folders
 from learngraph_kernel.sandboxd.auth import Authenticator, Caller
 from learngraph_kernel.sandboxd.capacity import Gate
@@ -196,7 +196,8 @@ class Daemon:
         try:
             await self.sandboxes.close()
             await self.kernels.close()
-        except NotReady as error:
+            await self.reconciler.run(starting=False)  # what could not be removed when its time was
+        except LearnGraphError as error:
             _log.warning("containers are left to the next start: %s", error)
         await self.core.workers.close()
         if self.core.around.cgroup is not None:

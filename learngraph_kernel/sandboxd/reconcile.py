@@ -15,15 +15,13 @@ import sqlalchemy as sa
 from learngraph_kernel.errors import LearnGraphError
 from learngraph_kernel.sandboxd.commands import execs
 from learngraph_kernel.sandboxd.core import Core
-from learngraph_kernel.sandboxd.engine_port import CREATED, KIND, SANDBOX, ContainerFacts
+from learngraph_kernel.sandboxd.engine_port import SANDBOX, ContainerFacts
 from learngraph_kernel.sandboxd.files import Files
 from learngraph_kernel.sandboxd.kernels import Kernels, kernels
 from learngraph_kernel.sandboxd.records import ACTIVE, KERNEL_ACTIVE, Row
 from learngraph_kernel.sandboxd.sandboxes import Sandboxes, boxes
 
 _log = logging.getLogger(__name__)
-GRACE = 120.0
-"""Seconds in which a container may be between its creation and its row's mention of it."""
 
 
 @dataclass
@@ -50,20 +48,19 @@ def plan(
     *,
     held: Collection[str],
     starting: bool,
-    now: float,
 ) -> Plan:
-    """Compares.
+    """Compares. The containers must have been listed before the rows were read: a row says `starting` before its
+    container is made, so a container that no row claims is nobody's, however young it is.
 
     Args:
         containers: all with this instance's label.
         sandboxes: rows that count as active. kernel_rows: likewise.
         held: containers of workspaces that this process holds a stream to.
         starting: this process has just begun, so whatever is half done is nobody's.
-        now: unix seconds.
     """
     result = Plan()
     by_id = {facts.id: facts for facts in containers}
-    known_kernels = {row["id"]: row for row in kernel_rows}
+    half_done = {row["id"] for row in (*sandboxes, *kernel_rows) if row["state"] in ("starting", "warming")}
     wanted: set[str] = set(held)
     for row in kernel_rows:
         facts = by_id.get(row["container"] or "")
@@ -77,10 +74,7 @@ def plan(
             else:
                 result.failed.append(row["id"])
     for facts in containers:
-        row_id, kind = facts.labels.get(SANDBOX, ""), facts.labels.get(KIND, "")
-        half_done = kind != "workspace" and known_kernels.get(row_id, {}).get("state") in ("starting", "warming")
-        young = now - float(facts.labels.get(CREATED, "0")) < GRACE
-        if facts.id not in wanted and (starting or not (young or half_done)):
+        if facts.id not in wanted and (starting or facts.labels.get(SANDBOX) not in half_done):
             result.remove.append(facts.id)
     for row in sandboxes:
         if starting or (row["state"] != "starting" and row["container"] not in held):
@@ -123,12 +117,14 @@ class Reconciler:
         alive = sa.select(kernels).where(kernels.c.state.in_(KERNEL_ACTIVE))
         kernel_rows = await core.workers.record(core.records.rows, alive)
         held = {live.container for live in self._sandboxes.live.values()}
-        todo = plan(containers, sandboxes, kernel_rows, held=held, starting=starting, now=core.clock())
+        todo = plan(containers, sandboxes, kernel_rows, held=held, starting=starting)
         by_id = {row["id"]: row for row in kernel_rows}
         for identity, code in todo.exited:
             await self._kernels.note_exit(by_id[identity], code)
         for identity in todo.failed:
-            await self._kernels.lose(by_id[identity])
+            row = by_id[identity]
+            if starting or not await self._runs(row):  # it may have started since the containers were listed
+                await self._kernels.lose(row)
         for container in todo.remove:
             try:
                 await core.workers.run(core.engine.remove, container)
@@ -141,3 +137,9 @@ class Reconciler:
             await core.workers.record(update, boxes, identity, changes, when=states, container=claimed)
         await core.workers.record(core.records.forget, before=core.clock() - 7 * 86_400)
         return todo
+
+    async def _runs(self, row: Row) -> bool:
+        if row["container"] is None:
+            return False
+        facts = await self._core.workers.run(self._core.engine.facts, row["container"])
+        return facts is not None and facts.running

@@ -9,11 +9,9 @@ import pytest
 from learngraph_kernel.sandboxd.engine_port import ContainerFacts
 from learngraph_kernel.sandboxd.reconcile import Plan, plan
 
-NOW = 10_000.0
 
-
-def container(name: str, kind: str, row: str, *, running: bool = True, age: float = 1_000) -> ContainerFacts:
-    labels = {"learngraph.kind": kind, "learngraph.sandbox": row, "learngraph.created": str(int(NOW - age))}
+def container(name: str, kind: str, row: str, *, running: bool = True) -> ContainerFacts:
+    labels = {"learngraph.kind": kind, "learngraph.sandbox": row}
     return ContainerFacts(name, labels, running, None if running else 1)
 
 
@@ -28,9 +26,16 @@ def box(state: str, container: str | None) -> dict[str, Any]:
 CASES = {
     "nothing there": ([], [], [], (), False, Plan()),
     "an orphan goes": ([container("c", "workspace", "s9")], [], [], (), False, Plan(remove=["c"])),
-    "a young one may be on its way": ([container("c", "workspace", "s9", age=5)], [], [], (), False, Plan()),
-    "at the start a young one is nobody's": (
-        [container("c", "workspace", "s9", age=5)], [], [], (), True, Plan(remove=["c"]),
+    "one whose row is starting stays": (
+        [container("c", "workspace", "s1")], [box("starting", None)], [], (), False, Plan(),
+    ),
+    "at the start it is nobody's": (
+        [container("c", "workspace", "s1")], [box("starting", None)], [], (), True,
+        Plan(remove=["c"], cold=[("s1", None)]),
+    ),
+    "one of an earlier start goes while another is held": (
+        [container("old", "workspace", "s1"), container("c", "workspace", "s1")],
+        [box("warm_idle", "c")], [], ("c",), False, Plan(remove=["old"]),
     ),
     "a held one stays": ([container("c", "workspace", "s1")], [box("warm_idle", "c")], [], ("c",), False, Plan()),
     "a row without its container is cold": ([], [box("warm_idle", "c")], [], (), False, Plan(cold=[("s1", "c")])),
@@ -44,7 +49,7 @@ CASES = {
     ),
     "a kernel without container failed": ([], [], [kernel("running", "c")], (), False, Plan(failed=["k1"])),
     "a kernel half started before a crash failed": (
-        [container("c", "kernel", "k1", age=5)], [], [kernel("starting", None)], (), True,
+        [container("c", "kernel", "k1")], [], [kernel("starting", None)], (), True,
         Plan(failed=["k1"], remove=["c"]),
     ),
     "a kernel that is starting keeps its container": (
@@ -59,5 +64,5 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_plan(case: str) -> None:
     containers, boxes, kernels, held, starting, wanted = CASES[case]
-    found = plan(containers, boxes, kernels, held=held, starting=starting, now=NOW)
+    found = plan(containers, boxes, kernels, held=held, starting=starting)
     assert found == wanted
