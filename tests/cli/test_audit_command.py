@@ -6,10 +6,13 @@ import io
 import json
 import sys
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from learngraph_kernel.cli import main
+from learngraph_kernel.cli.audit_command import _REASONS
+from learngraph_kernel.evidence.audit.matching import Rejection
 
 
 @pytest.fixture
@@ -38,6 +41,11 @@ def test_all_grounded_is_exit_0_with_a_table_and_a_summary(capsys: pytest.Captur
     assert "2 numbers: 2 grounded, 0 derived, 0 ungrounded" in out
 
 
+def test_a_text_without_numbers_says_so(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "words.md").write_text("Nothing to see.\n")
+    assert run(capsys, "words.md", "--facts", "f.csv")[:2] == (0, "no numbers: nothing to check\n")
+
+
 @pytest.mark.usefixtures("folder")
 def test_something_ungrounded_is_exit_3(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "bad.md", "--facts", "f.csv")
@@ -57,6 +65,10 @@ def test_json_is_one_list_of_findings(capsys: pytest.CaptureFixture[str]) -> Non
 def test_several_files_of_facts(folder: Path, capsys: pytest.CaptureFixture[str], facts: list[str]) -> None:
     (folder / "t.md").write_text("JFK had 6,077 flights and 128 gates.")
     assert run(capsys, "t.md", *facts)[0] == 0
+
+
+def test_every_reason_for_a_rejection_has_words_for_people() -> None:
+    assert set(_REASONS) == {*get_args(Rejection), "chance"}
 
 
 @pytest.mark.usefixtures("folder")

@@ -30,6 +30,18 @@ class Method:
     effect: ClassVar[Effect] = "read"
     external: ClassVar[bool] = False
 
+    def effect_of(self, arguments: dict[str, Any]) -> Effect:
+        """What this call does to the world, where that depends on its arguments."""
+        return self.effect
+
+    def asks_outside(self, arguments: dict[str, Any]) -> bool:
+        """Whether the answer of this call comes from outside, where that depends on its arguments."""
+        return self.external
+
+    def again(self, state: RunState, arguments: dict[str, Any], recorded: Any) -> Any:
+        """The result in a rerun of a call that asked outside; by default what the original run got."""
+        return recorded
+
     def perform(self, state: RunState, ticket: Ticket, arguments: dict[str, Any]) -> Any:
         """Does the work; returns an encoded JSON result."""
         raise BadCall(f"{self.name} cannot be called")
@@ -49,6 +61,8 @@ class Method:
 def text_argument(arguments: dict[str, Any], name: str) -> str:
     """A required text argument. Raises BadCall."""
     value = arguments.get(name)
-    if not isinstance(value, str) or not value:
+    if not isinstance(value, str):
         raise BadCall(f"argument {name!r} must be a text")
+    if not value:
+        raise BadCall(f"argument {name!r} is empty", remedy="give it a text")
     return value

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from learngraph_kernel.broker.methods.base import BadCall, Method, text_argument
+from learngraph_kernel.broker.methods.base import BadCall, Effect, Method, text_argument
 from learngraph_kernel.broker.state import RunState
 from learngraph_kernel.broker.ticket import Ticket
 from learngraph_kernel.errors import LearnGraphError
 from learngraph_kernel.evidence.document import ReportDocument, build_document
 from learngraph_kernel.evidence.html.notebook import mimebundle_for_report
+from learngraph_kernel.evidence.violations import Violation
 
 
 class ReportRefused(LearnGraphError):
@@ -21,11 +22,21 @@ class ReportRefused(LearnGraphError):
 class ReportCall(Method):
     """Resolves the citations; a model's text goes back for repair, then a formal run fails.
 
-    External only in part: a repair asks the model. The repaired text is in the record, so neither resume nor rerun asks
-    again.
+    A model's text is from outside as far as its repair goes: the repaired text is in the recorded document, and a rerun
+    makes its own document from that. The numbers in it are always resolved anew.
     """
 
     name = "report"
+
+    def effect_of(self, arguments: dict[str, Any]) -> Effect:
+        return "read" if arguments.get("answer") is None else "model"
+
+    def asks_outside(self, arguments: dict[str, Any]) -> bool:
+        return arguments.get("answer") is not None
+
+    def again(self, state: RunState, arguments: dict[str, Any], recorded: Any) -> Any:
+        text = state.artifacts.read_json(recorded["document"])["source"]
+        return self._checked(self._build(text, state), recorded["repairs"], state)
 
     def perform(self, state: RunState, ticket: Ticket, arguments: dict[str, Any]) -> Any:
         text = text_argument(arguments, "text")
@@ -34,6 +45,9 @@ class ReportCall(Method):
         while _blocking(document) and answer is not None and repairs < state.max_repairs:
             text, repairs = self._repair(state, answer, document), repairs + 1
             document = self._build(text, state)
+        return self._checked(document, repairs, state)
+
+    def _checked(self, document: ReportDocument, repairs: int, state: RunState) -> Any:
         state.violations = [violation.as_json() for violation in document.violations]
         if state.formal and _blocking(document):
             raise _refused(document, repairs)
@@ -72,6 +86,19 @@ def _blocking(document: ReportDocument) -> bool:
     return any(violation.blocking for violation in document.violations)
 
 
+def _remedy(suggestion: str | None) -> str:
+    if suggestion is None:
+        return "cite a metric, an input or a cell instead of writing the number"
+    if suggestion.startswith("[["):
+        return f"write {suggestion}"
+    return suggestion if " " in suggestion else f"did you mean {suggestion}?"
+
+
+def _place(source: str, violation: Violation) -> str:
+    before = source[: violation.start]
+    return f"report, line {before.count(chr(10)) + 1}, column {violation.start - before.rfind(chr(10))}"
+
+
 def _refused(document: ReportDocument, repairs: int) -> ReportRefused:
     blocking = [violation for violation in document.violations if violation.blocking]
     first = blocking[0]
@@ -79,7 +106,7 @@ def _refused(document: ReportDocument, repairs: int) -> ReportRefused:
     tried = f" after {repairs} repair{'s' if repairs > 1 else ''}" if repairs else ""
     return ReportRefused(
         f"the report states something without evidence{tried}: {first.message}{more}",
-        where=f"report, characters {first.start}–{first.end}",
-        remedy=first.suggestion or "cite a metric, an input or a cell instead of writing the number",
+        where=_place(document.source, first),
+        remedy=_remedy(first.suggestion),
         details={"violations": [violation.as_json() for violation in document.violations]},
     )
