@@ -39,6 +39,10 @@ def imported(package: str) -> Iterator[tuple[str, str]]:
                     yield f"{path.relative_to(PACKAGE)}", parts[1]
 
 
+def test_every_package_has_its_place() -> None:
+    assert {path.parent.name for path in PACKAGE.glob("*/__init__.py")} == BELOW.keys()
+
+
 @pytest.mark.parametrize("package", BELOW)
 def test_a_package_imports_only_what_lies_below_it(package: str) -> None:
     upwards = [

@@ -66,15 +66,19 @@ def _print_table(text: str, findings: Sequence[Mapping[str, Any]]) -> None:
                 "" if candidate is None else _how(candidate),
             )
         )
+    if not findings:
+        click.echo("no numbers: nothing to check")
+        return
     widths = [max(_width(row[column]) for row in rows) for column in range(len(rows[0]))]
     for row in rows:
         cells = (cell + " " * (width - _width(cell)) for cell, width in zip(row, widths, strict=True))
         click.echo("  ".join(cells).rstrip())
     counts = Summary.of(findings)
     total = counts.grounded + counts.derived + counts.ungrounded
+    aside = f" ({counts.not_a_conclusion} more are no conclusion)" if counts.not_a_conclusion else ""
     click.echo(
-        f"\n{total} numbers: {counts.grounded} grounded, {counts.derived} derived, {counts.ungrounded} ungrounded"
-        f" ({counts.not_a_conclusion} more are no conclusions)"
+        f"\n{total} number{'' if total == 1 else 's'}: {counts.grounded} grounded, {counts.derived} derived,"
+        f" {counts.ungrounded} ungrounded{aside}"
     )
 
 

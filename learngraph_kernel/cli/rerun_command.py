@@ -33,7 +33,7 @@ def command(run: str, execution_timeout: float, max_output: int, as_json: bool) 
         print_json(comparison.as_json())
     else:
         describe(outcome)
-        click.echo(f"{'same' if comparison.same else 'DIFFERENT':<10} as {run}")
+        click.echo(f"{'same as' if comparison.same else 'DIFFERENT':<10} {'' if comparison.same else 'from '}{run}")
         for line in comparison.differences:
             click.echo(f"{'':<10} {line}")
     if outcome.status in ("failed", "cancelled"):

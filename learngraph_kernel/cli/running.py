@@ -89,7 +89,9 @@ def describe(outcome: RunOutcome) -> None:
     for reason in [*outcome.reasons, *(f"missing: {item}" for item in outcome.missing)]:
         click.echo(f"{'':<10} {reason}")
     for violation in outcome.violations:
-        click.echo(f"{'no evidence':<11} {violation.get('message')}")
+        line = f"{violation['message']} (characters {violation['start']}–{violation['end']})"
+        if line not in outcome.reasons:
+            click.echo(f"{'':<10} no evidence: {line}")
     if outcome.error is not None:
         error = outcome.error
         place = f"{error['place']}: " if error.get("place") else ""
@@ -98,4 +100,4 @@ def describe(outcome: RunOutcome) -> None:
         if outcome.status == "failed":
             click.echo(f"to go on from the record once it is mended: learngraph resume {outcome.run_id}", err=True)
     if outcome.seal is not None:
-        click.echo(f"verify it   learngraph verify {outcome.run_id}")
+        click.echo(f"{'verify':<10} learngraph verify {outcome.run_id}")

@@ -46,7 +46,8 @@ def _print(verification: Verification) -> None:
         click.echo(f"verified: {run} is what was sealed ({verification.files} files, {verification.events} events)")
         click.echo(f"content hash: {verification.content_hash}")
     else:
-        click.echo(f"MISMATCH: {run} is not what was sealed; {len(verification.findings)} findings")
+        count = len(verification.findings)
+        click.echo(f"MISMATCH: {run} is not what was sealed; {count} finding{'' if count == 1 else 's'}")
         for finding in verification.findings:
             click.echo(f"  {_line(finding)}")
     if verification.signer:

@@ -18,6 +18,7 @@ from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from learngraph_kernel.errors import BadInput
+from learngraph_kernel.naming import suggestion
 
 
 class BindError(BadInput):
@@ -52,7 +53,11 @@ def bind(sql: str, parameters: Mapping[str, Any], dialect: str) -> str:
         line = f"line {sql.count(chr(10), 0, start) + 1}"
         end = start + 1 + len(name)
         if name not in parameters:
-            raise BindError(f"the statement asks for :{name}, which was not given", where=line)
+            raise BindError(
+                f"the statement asks for :{name}, which was not given",
+                where=line,
+                remedy=suggestion(name, parameters, kind="values"),
+            )
         if sql[end : end + 1] in _RUNS_ON:
             raise BindError(
                 f"the mark :{name} runs into what follows it", where=line, remedy="put a space between them"

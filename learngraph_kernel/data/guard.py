@@ -38,6 +38,7 @@ from learngraph_kernel.errors import BadInput
 from learngraph_kernel.naming import did_you_mean, suggestion
 
 MAX_CHARACTERS = 200_000
+DECLARE = "declare its folder once, then name the table: learngraph source add NAME --kind folder --path FOLDER"
 MAX_DEPTH = 120  # nested brackets; sqlglot recurses, and no person writes this
 
 _WORD = re.compile(r"[^\W\d][\w$]*\Z")
@@ -233,6 +234,9 @@ class _Reading:
             name = type(node).__name__
             if name in NAMES_WITHOUT_CALL:
                 self.refuse(f"{NAMES_WITHOUT_CALL[name]} is not allowed", _offset(node))
+            if isinstance(node, exp.Placeholder):
+                what = f":{node.name} has no value" if node.name else "a placeholder has no value"
+                self.refuse(what, _offset(node), "give the value with the call, or write it into the statement")
             if name not in STRUCTURE and not isinstance(node, exp.Func):
                 self.refuse(f"{name.upper()} is not allowed in a query", _offset(node))
             if isinstance(node, exp.Anonymous) and str(node.name).lower() not in (
@@ -265,11 +269,11 @@ class _Reading:
             # sqlglot sees a table with an alias in `FROM (SHOW TABLES)`, DuckDB a statement.
             self.refuse(f"{this.name.upper()} is not allowed in FROM", place, "a table of that name must be quoted")
         if self._is_text(this):
-            self.refuse("a file cannot be read; FROM takes a table's name", place)
+            self.refuse("a file cannot be read; FROM takes a table's name", place, DECLARE)
         parts = [part.name for part in table.parts]
         name, path = parts[-1].lower(), ".".join(parts)
         if FILE_SUFFIX.search(path) or any(mark in path for mark in ("/", "\\", "*", "?", "|")):
-            self.refuse(f"{path!r} looks like a file; FROM takes a table's name", place)
+            self.refuse(f"{path!r} looks like a file; FROM takes a table's name", place, DECLARE)
         schemas = [part.lower() for part in parts[:-1]]
         if (*schemas[-1:], name) in READABLE_SYSTEM_TABLES[self.dialect] and len(schemas) <= 1:
             return
@@ -333,7 +337,9 @@ def _ancestors(node: exp.Expr) -> Iterator[exp.Expr]:
 def _first_line(error: Exception) -> str:
     text = re.sub(r"\x1b\[[0-9;]*m", "", str(error)).splitlines()[0]
     text = re.sub(r"\. Line \d+, Col: \d+\.?$", "", text)
-    return re.sub(r" (but got|missing for) <.*", "", text)
+    text = re.sub(r" (but got|missing for) <.*", "", text)
+    near = error.errors[0].get("highlight") if isinstance(error, ParseError) and error.errors else None
+    return f"{text} at {near!r}" if near else text
 
 
 def _parse_offset(error: ParseError, sql: str) -> int:

@@ -73,12 +73,14 @@ class Workspace:
     def source(self, name: str) -> SourceConfig:
         """A declared source. Raises UnknownSource with the closest name."""
         if name not in self.sources:
+            nowhere = f"; neither this folder nor one above it has a {FILE_NAME}" if self.file is None else ""
             raise UnknownSource(
-                f"there is no source {name!r}",
+                f"there is no source {name!r}{nowhere}",
                 where=str(self.file or self.root),
                 remedy=suggestion(name, self.sources, kind="sources")
                 if self.sources
-                else "learngraph source add NAME --kind … --path …",
+                else "go to the workspace (or name it: --workspace), or declare the source here: "
+                f"learngraph source add {name} --kind folder --path FOLDER",
             )
         return self.sources[name]
 

@@ -7,7 +7,7 @@ import importlib.metadata
 import shlex
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from learngraph_kernel.doctor.report import CheckResult, Surroundings, failed
@@ -80,7 +80,7 @@ def kernel(around: Surroundings) -> Iterator[CheckResult]:
     except NoSuchKernel:
         yield CheckResult("kernel", "failed", f"there is no kernelspec {KERNEL}", remedy)
         return
-    program = spec.argv[0] if spec.argv else ""
+    program = _program(spec.argv)
     if shutil.which(program) is None:
         detail = f"kernelspec {KERNEL} in {spec.resource_dir} starts {program or 'nothing'}, which is not there"
         yield CheckResult("kernel", "failed", detail, remedy)
@@ -88,6 +88,13 @@ def kernel(around: Surroundings) -> Iterator[CheckResult]:
         yield CheckResult("kernel", "ok", f"{KERNEL}: {program} (not started; --deep does)")
     else:
         yield _started_kernel(remedy)
+
+
+def _program(argv: Sequence[str]) -> str:
+    """What a kernelspec starts; jupyter_client takes a bare `python` for the interpreter it runs in itself."""
+    program = argv[0] if argv else ""
+    own = {"python", "python{}".format(*sys.version_info), "python{}.{}".format(*sys.version_info)}
+    return sys.executable if program in own else program
 
 
 def _started_kernel(remedy: str) -> CheckResult:

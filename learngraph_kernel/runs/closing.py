@@ -73,10 +73,11 @@ class ContractBroken(LearnGraphError):
 
 def _contract_broken(issuance: Issuance) -> ContractBroken:
     first = issuance.reasons[0]
+    about = None if first.message.startswith(f"{first.about}:") else first.about
     more = f" (and {len(issuance.reasons) - 1} more)" if len(issuance.reasons) > 1 else ""
     return ContractBroken(
         f"{first.message}{more}",
-        where=first.about,
+        where=about,
         remedy="change the notebook or its contract",
         details={"reasons": [reason.as_json() for reason in issuance.reasons]},
     )

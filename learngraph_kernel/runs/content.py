@@ -215,7 +215,10 @@ def explain_difference(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
     lines += _listed("input", a["inputs"], b["inputs"], _label("ref"), facets)
     facets = {"version": "version", "value": "value", "state": "state", "card": "card"}
     lines += _listed("metric", a["metrics"], b["metrics"], _label("set", "name"), facets)
-    lines += _listed("cell", a["outputs"], b["outputs"], _label("cell"), {"sha256": "output"})
+    # A cell that only one run has was named above; its output says nothing more.
+    named = {cell["id"] for cell in a["code"]} ^ {cell["id"] for cell in b["code"]}
+    left, right = ([item for item in side["outputs"] if item["cell"] not in named] for side in (a, b))
+    lines += _listed("cell", left, right, _label("cell"), {"sha256": "output"})
     for key in ("format", "image", "report", "result"):
         if a[key] != b[key]:
             lines.append(f"{key}: {_short(a[key])} ≠ {_short(b[key])}")

@@ -93,20 +93,20 @@ class Executor(NotebookClient):
         if "language_info" in self._info:
             self.nb.metadata["language_info"] = self._info["language_info"]
         code = [(n, cell) for n, cell in enumerate(self.nb.cells) if cell.cell_type == "code" and cell.source.strip()]
-        for index, cell in code:
+        for number, (index, cell) in enumerate(code, start=1):
             started = time.monotonic()
             self._observer.cell_started(cell, index, len(code))
             try:
-                await self._run_cell(cell, index)
+                await self._run_cell(cell, index, number)
                 self._observer.cell_completed(cell, index, time.monotonic() - started)
             except LearnGraphError as error:
                 self._observer.cell_failed(cell, index, error)
                 raise
         self.set_widgets_metadata()
 
-    async def _run_cell(self, cell: Any, index: int) -> None:
+    async def _run_cell(self, cell: Any, index: int, number: int) -> None:
         self._printed, self._flooded, self._timed_out = 0, False, False
-        place = f"cell {index + 1} ({cell.id})"
+        place = f"cell {number} ({cell.id})"  # as in `In [number]` and in the progress; text cells do not count
         timer = None
         if self._limits.seconds is not None:
             timer = asyncio.get_running_loop().call_later(self._limits.seconds, self._time_is_up)

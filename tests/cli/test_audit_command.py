@@ -41,6 +41,11 @@ def test_all_grounded_is_exit_0_with_a_table_and_a_summary(capsys: pytest.Captur
     assert "2 numbers: 2 grounded, 0 derived, 0 ungrounded" in out
 
 
+def test_a_text_without_numbers_says_so(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "words.md").write_text("Nothing to see.\n")
+    assert run(capsys, "words.md", "--facts", "f.csv")[:2] == (0, "no numbers: nothing to check\n")
+
+
 @pytest.mark.usefixtures("folder")
 def test_something_ungrounded_is_exit_3(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "bad.md", "--facts", "f.csv")

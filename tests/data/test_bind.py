@@ -137,6 +137,12 @@ def test_what_cannot_be_bound_is_refused_with_the_reason(
         bind(sql, parameters, dialect)
 
 
+def test_a_mistyped_mark_is_told_the_nearest_value() -> None:
+    with pytest.raises(BindError) as refusal:
+        bind("select :mnth", {"month": 1}, "duckdb")
+    assert refusal.value.remedy == "did you mean 'month'?"
+
+
 VALUES = [
     None,
     True,

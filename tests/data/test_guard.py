@@ -77,6 +77,21 @@ def test_what_sqlglot_cannot_parse_is_refused_with_its_place() -> None:
     assert refusal.value.details["line"] == 3
 
 
+@pytest.mark.parametrize(
+    ("sql", "reason", "remedy"),
+    [
+        ("select 1 as a from orders where month = :month", ":month has no value", "write it into the statement"),
+        ("select * from 'data.csv'", "a file cannot be read", "learngraph source add NAME --kind folder"),
+        ("selct region from orders", "at 'from'", ""),
+    ],
+)
+def test_a_typical_mistake_is_told_what_to_do(sql: str, reason: str, remedy: str) -> None:
+    with pytest.raises(SqlRefused) as refusal:
+        guard(sql, "duckdb")
+    assert reason in refusal.value.what
+    assert remedy in (refusal.value.remedy or "")
+
+
 def test_a_near_miss_of_a_function_is_suggested() -> None:
     with pytest.raises(SqlRefused) as refusal:
         guard("select rond(amount) from orders", "duckdb")

@@ -129,7 +129,7 @@ def test_an_unknown_source_names_the_closest(tmp_path: Path) -> None:
 
 
 def test_an_unknown_source_of_an_empty_workspace_says_how_to_add_one(tmp_path: Path) -> None:
-    with pytest.raises(UnknownSource, match="learngraph source add"):
+    with pytest.raises(UnknownSource, match=r"nor one above it has a learngraph\.toml.*learngraph source add"):
         find_workspace(tmp_path).source("sales")
 
 

@@ -296,6 +296,14 @@ def test_a_kernelspec_without_its_program_is_failed(
     assert (result.remedy or "").startswith(f"{sys.executable} -m ipykernel install")
 
 
+def test_a_kernelspec_with_a_bare_python_is_ok_in_an_environment_that_is_not_activated(
+    around: Surroundings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    result = only(installation_checks.kernel, around)
+    assert result.state == "ok" and sys.executable in result.detail
+
+
 def test_a_kernel_is_started_when_looked_at_deeply(around: Surroundings) -> None:
     deep = Surroundings(around.home, around.start, os.environ, deep=True)
     assert only(installation_checks.kernel, deep).detail == "python3 starts and computes"

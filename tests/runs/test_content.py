@@ -88,6 +88,19 @@ def test_every_difference_is_named(document: dict[str, Any], change: Any, words:
     assert content_hash(document) != content_hash(other)
 
 
+def test_a_cell_of_one_run_only_is_named_once(document: dict[str, Any]) -> None:
+    other = copy.deepcopy(document)
+    gone = other["code"].pop()["id"]
+    other["outputs"] = [entry for entry in other["outputs"] if entry["cell"] != gone]
+    assert explain_difference(document, other) == [f"cell {gone}: only in the first"]
+
+
+def test_an_output_of_no_known_cell_is_a_difference(document: dict[str, Any]) -> None:
+    other = copy.deepcopy(document)
+    other["outputs"].append({"cell": "ghost", "sha256": "0" * 64})
+    assert explain_difference(document, other) == ["cell ghost: only in the second"]
+
+
 def test_a_metric_evaluated_twice_is_told_apart(document: dict[str, Any]) -> None:
     document["metrics"].append(dict(document["metrics"][0]))
     other = copy.deepcopy(document)

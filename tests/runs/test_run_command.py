@@ -187,7 +187,25 @@ def test_a_parameter_file_and_an_output_path_work_as_in_papermill(
 def test_progress_is_one_line_a_cell_when_nobody_watches(learngraph: Command, write_notebook: Command) -> None:
     said = learngraph("run", write_notebook("1", "2"))
     assert [line.split()[:2] for line in said.err.splitlines()] == [["cell", "1/2"], ["cell", "2/2"]]
-    assert "verify it" in said.out
+    assert f"{'verify':<10} learngraph verify r_" in said.out
+
+
+def test_a_failed_cell_has_one_number_whether_or_not_text_stands_before_it(
+    learngraph: Command, workspace: Path
+) -> None:
+    cells = [nbformat.v4.new_markdown_cell("# Title", id="t"), nbformat.v4.new_code_cell("1 / 0", id="c")]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), workspace / "n.ipynb")
+    said = learngraph("run", workspace / "n.ipynb")
+    assert said.err.startswith("cell 1/1  c  failed:")
+    assert "learngraph: cell 1 (c): ZeroDivisionError" in said.err
+
+
+def test_a_typed_number_is_told_where_and_what_to_write(learngraph: Command, write_notebook: Command) -> None:
+    path = write_notebook(IMPORT, "x = lg.input('n')\nlg.report('All.\\n\\nIt was 7.')", parameters="n = 7")
+    said = learngraph("run", path, "--formal")
+    assert said.code == 1
+    assert "report, line 3, column 8:" in said.err
+    assert "no evidence: the number '7' was typed, not cited (characters 13–14)" in said.out
 
 
 def test_show_list_and_diff_tell_the_story(learngraph: Command, write_notebook: Command) -> None:

@@ -61,6 +61,8 @@ class Method:
 def text_argument(arguments: dict[str, Any], name: str) -> str:
     """A required text argument. Raises BadCall."""
     value = arguments.get(name)
-    if not isinstance(value, str) or not value:
+    if not isinstance(value, str):
         raise BadCall(f"argument {name!r} must be a text")
+    if not value:
+        raise BadCall(f"argument {name!r} is empty", remedy="give it a text")
     return value

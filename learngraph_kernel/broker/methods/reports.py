@@ -10,6 +10,7 @@ from learngraph_kernel.broker.ticket import Ticket
 from learngraph_kernel.errors import LearnGraphError
 from learngraph_kernel.evidence.document import ReportDocument, build_document
 from learngraph_kernel.evidence.html.notebook import mimebundle_for_report
+from learngraph_kernel.evidence.violations import Violation
 
 
 class ReportRefused(LearnGraphError):
@@ -85,6 +86,19 @@ def _blocking(document: ReportDocument) -> bool:
     return any(violation.blocking for violation in document.violations)
 
 
+def _remedy(suggestion: str | None) -> str:
+    if suggestion is None:
+        return "cite a metric, an input or a cell instead of writing the number"
+    if suggestion.startswith("[["):
+        return f"write {suggestion}"
+    return suggestion if " " in suggestion else f"did you mean {suggestion}?"
+
+
+def _place(source: str, violation: Violation) -> str:
+    before = source[: violation.start]
+    return f"report, line {before.count(chr(10)) + 1}, column {violation.start - before.rfind(chr(10))}"
+
+
 def _refused(document: ReportDocument, repairs: int) -> ReportRefused:
     blocking = [violation for violation in document.violations if violation.blocking]
     first = blocking[0]
@@ -92,7 +106,7 @@ def _refused(document: ReportDocument, repairs: int) -> ReportRefused:
     tried = f" after {repairs} repair{'s' if repairs > 1 else ''}" if repairs else ""
     return ReportRefused(
         f"the report states something without evidence{tried}: {first.message}{more}",
-        where=f"report, characters {first.start}–{first.end}",
-        remedy=first.suggestion or "cite a metric, an input or a cell instead of writing the number",
+        where=_place(document.source, first),
+        remedy=_remedy(first.suggestion),
         details={"violations": [violation.as_json() for violation in document.violations]},
     )
