@@ -7,6 +7,7 @@ it. It ends, and seals what was recorded, when this process closes its standard 
 
 from __future__ import annotations
 
+import logging
 import os
 import secrets
 import selectors
@@ -14,13 +15,20 @@ import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 from learngraph_kernel.broker.box import BOX_VARIABLE, Box, admit
 from learngraph_kernel.broker.protocol import BROKER_VARIABLE, TICKET_VARIABLE
+from learngraph_kernel.errors import LearnGraphError
 from learngraph_kernel.sandbox.client import Kernel
 
+_log = logging.getLogger(__name__)
+
 SEAL_SECONDS = 30.0
+RENEW_SECONDS = 60.0
+"""A person may leave a kernel idle for longer than its lease."""
+
 TICKET_MODE = 0o640
 """The group's bits are the mask of the folder's ACL, which lets the container's uid in (acl(5)); no group is."""
 
@@ -44,10 +52,11 @@ class Companion:
     Args:
         kernel: of which sandbox.
         cwd: the notebook's folder: where the workspace is looked for.
+        ask: asks sandboxd about the kernel, which renews its lease; called from the companion's own thread.
     """
 
-    def __init__(self, kernel: Kernel, cwd: Path) -> None:
-        self._kernel, self._cwd = kernel, cwd
+    def __init__(self, kernel: Kernel, cwd: Path, ask: Callable[[], object]) -> None:
+        self._kernel, self._cwd, self._ask = kernel, cwd, ask
         self._secret = secrets.token_urlsafe(24)
         self._process: subprocess.Popen[bytes] | None = None
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -55,9 +64,9 @@ class Companion:
         self._thread = threading.Thread(target=self._wait, name="sandbox-companion", daemon=True)
 
     @classmethod
-    def beside(cls, kernel: Kernel, cwd: Path) -> Companion:
+    def beside(cls, kernel: Kernel, cwd: Path, ask: Callable[[], object]) -> Companion:
         """One that listens."""
-        companion = cls(kernel, cwd)
+        companion = cls(kernel, cwd, ask)
         companion._open()
         return companion
 
@@ -71,14 +80,26 @@ class Companion:
         self._thread.start()
 
     def _wait(self) -> None:
-        """Sleeps until somebody connects or `close` is called."""
+        """Sleeps until `close` is called; starts the runtime when somebody connects, renews the lease meanwhile."""
         with selectors.DefaultSelector() as waiting:
             waiting.register(self._listener, selectors.EVENT_READ)
             waiting.register(self._stop, selectors.EVENT_READ)
-            ready = {key.fileobj for key, _ in waiting.select()}
-        if self._stop not in ready:
-            self._process = self._spawn()
+            while True:
+                ready = {key.fileobj for key, _ in waiting.select(RENEW_SECONDS)}
+                if self._stop in ready:
+                    break
+                if not ready:
+                    self._renew()
+                elif self._process is None:
+                    waiting.unregister(self._listener)
+                    self._process = self._spawn()
         self._listener.close()
+
+    def _renew(self) -> None:
+        try:
+            self._ask()
+        except LearnGraphError as error:
+            _log.info("the lease of %s was not renewed: %s", self._kernel.id, error)
 
     def _spawn(self) -> subprocess.Popen[bytes]:
         listener = self._listener.fileno()

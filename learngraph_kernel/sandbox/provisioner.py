@@ -105,8 +105,8 @@ class SandboxProvisioner(KernelProvisionerBase):
             raise unavailable(error) if isinstance(error, NotReady) else error from None
         self._alive, self._exit_code, self._silent_since = True, None, None
         if not self.run:
-            cwd = Path(kwargs.get("cwd") or Path.cwd())
-            self._companion = await self._call(functools.partial(Companion.beside, self.kernel, cwd))
+            cwd, ask = Path(kwargs.get("cwd") or Path.cwd()), functools.partial(self._require().kernel, self.kernel)
+            self._companion = await self._call(functools.partial(Companion.beside, self.kernel, cwd, ask))
         if not self.connection_info:
             # Before any cell ran: later the file is whatever the notebook made of it.
             self.connection_info = await self._call(functools.partial(_connection_info, self.kernel.connection_file))
