@@ -198,6 +198,7 @@ def test_a_failed_cell_has_one_number_whether_or_not_text_stands_before_it(
     said = learngraph("run", workspace / "n.ipynb")
     assert said.err.startswith("cell 1/1  c  failed:")
     assert "learngraph: cell 1 (c): ZeroDivisionError" in said.err
+    assert "a fault in the notebook: mend it and run it anew" in said.err
 
 
 def test_a_typed_number_is_told_where_and_what_to_write(learngraph: Command, write_notebook: Command) -> None:
