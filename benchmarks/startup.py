@@ -2,7 +2,7 @@
 
     python benchmarks/startup.py [--rounds 9]
 
-`import learngraph_kernel` ≤ 30 ms over bare Python; `learngraph --help` ≤ 200 ms; papermill's own start takes at most 50 ms
+`import learngraph_kernel` ≤ 30 ms over bare Python; `learngraph --help` ≤ 200 ms; papermill's own start takes ≤ 50 ms
 more CPU because our engine is registered with it (against the same imports that do not see the entry point). Whole
 processes, in turns.
 """

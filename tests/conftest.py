@@ -36,6 +36,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A LEARNGRAPH_HOME for this test alone."""
     folder = tmp_path / "home"
     monkeypatch.setenv("LEARNGRAPH_HOME", str(folder))
+    # No daemon but the one that a test starts, also on a machine that has one.
+    monkeypatch.setenv("LEARNGRAPH_SANDBOXD", str(tmp_path / "no-sandboxd.sock"))
     for variable in ("LEARNGRAPH_BROKER", "LEARNGRAPH_TICKET"):
         monkeypatch.delenv(variable, raising=False)
     return folder

@@ -65,9 +65,9 @@ def codes() -> Iterator[str]:
             for line in node.body if isinstance(node, ast.ClassDef) else ():
                 targets = line.targets if isinstance(line, ast.Assign) else [getattr(line, "target", None)]
                 value = getattr(line, "value", None)
-                if any(isinstance(target, ast.Name) and target.id == "code" for target in targets):
-                    if isinstance(value, ast.Constant):
-                        yield str(value.value)
+                named = any(isinstance(target, ast.Name) and target.id == "code" for target in targets)
+                if named and isinstance(value, ast.Constant):
+                    yield str(value.value)
 
 
 def test_a_code_belongs_to_one_class_and_is_documented() -> None:

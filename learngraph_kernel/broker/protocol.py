@@ -16,9 +16,12 @@ BROKER_VARIABLE = "LEARNGRAPH_BROKER"
 TICKET_VARIABLE = "LEARNGRAPH_TICKET"
 """Environment variable with the ticket's secret."""
 
+TICKET_FILE_VARIABLE = "LEARNGRAPH_TICKET_FILE"
+"""Environment variable with the path of a file that holds the ticket's secret: a kernel that was started before its run
+was known (a warm one), and every kernel in a container, whose environment the engine would show."""
+
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
-METHOD_NOT_FOUND = -32601
 INVALID_PARAMS = -32602
 APPLICATION_ERROR = -32000
 """A LearnGraphError; `data` holds its `as_json()` and the name of its class."""

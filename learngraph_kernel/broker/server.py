@@ -10,11 +10,13 @@ import asyncio
 import json
 import logging
 import os
+import socket
 import time
 from pathlib import Path
 from typing import Any
 
 from learngraph_kernel.broker import protocol
+from learngraph_kernel.broker.box import admit
 from learngraph_kernel.broker.session import BrokerFault, RunSession
 from learngraph_kernel.broker.ticket import TicketRefused
 from learngraph_kernel.errors import LearnGraphError
@@ -26,19 +28,31 @@ class BrokerServer:
     """Serves one run's session on a unix socket.
 
     Use as an async context manager; leaving it closes the socket and every connection.
+
+    Args:
+        path: where the socket belongs; the folder decides who reaches it.
+        private: the folder is this user's alone. If not, it is a container's as well: whatever it puts in the socket's
+            place is neither followed nor removed, and the folder's ACL says who else may connect.
+        listener: a socket that listens at `path` already.
     """
 
-    def __init__(self, session: RunSession, path: Path) -> None:
+    def __init__(
+        self, session: RunSession, path: Path, *, private: bool = True, listener: socket.socket | None = None
+    ) -> None:
         self._session = session
         self._path = path
+        self._private = private
+        self._listener = listener
         self._server: asyncio.Server | None = None
         self._connections: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> BrokerServer:
-        self._server = await asyncio.start_unix_server(
-            self._accept, path=str(self._path), limit=protocol.MAX_MESSAGE_BYTES
-        )
-        os.chmod(self._path, 0o600)
+        where: dict[str, Any] = {"path": str(self._path)} if self._listener is None else {"sock": self._listener}
+        self._server = await asyncio.start_unix_server(self._accept, limit=protocol.MAX_MESSAGE_BYTES, **where)
+        if self._private:
+            os.chmod(self._path, 0o600)
+        elif self._listener is None:
+            admit(self._path)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -48,7 +62,8 @@ class BrokerServer:
             task.cancel()
         await asyncio.gather(*self._connections, return_exceptions=True)
         await self._server.wait_closed()
-        self._path.unlink(missing_ok=True)
+        if self._private:
+            self._path.unlink(missing_ok=True)
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()

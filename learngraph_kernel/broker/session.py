@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from learngraph_kernel.broker.methods import METHODS, Method, method_named
-from learngraph_kernel.broker.recording import Recording, store_inline
+from learngraph_kernel.broker.recording import RecordedCall, Recording, store_inline
 from learngraph_kernel.broker.state import RunState
 from learngraph_kernel.broker.ticket import Ticket
 from learngraph_kernel.canonical import digest
@@ -73,7 +72,6 @@ class RunSession:
         recording: answers that must not happen again (resume), or external answers to reuse (rerun).
         externals_only: True for a rerun: only answers from outside (queries, models) are taken from the recording,
             everything else is computed again.
-        on_call: told of each answered call, for progress.
     """
 
     def __init__(
@@ -85,7 +83,6 @@ class RunSession:
         actor: str,
         recording: Recording | None = None,
         externals_only: bool = False,
-        on_call: Callable[[Identity, bool], None] | None = None,
     ) -> None:
         self.state = state
         self.ticket = ticket
@@ -93,7 +90,6 @@ class RunSession:
         self._actor = actor
         self._recording = recording
         self._externals_only = externals_only
-        self._on_call = on_call
         self._lock = threading.Lock()
         self._cell: str | None = None
         self._position = 0
@@ -141,32 +137,30 @@ class RunSession:
         return identity
 
     def _answer(self, method: Method, identity: Identity, arguments: dict[str, Any]) -> Any:
-        recorded = self._recorded(method, identity)
+        recorded = self._recorded(method, identity, arguments)
         replayed = recorded is not None and not self._externals_only
         if recorded is not None and recorded.error is not None:
-            raise self._failed_before(method, identity, recorded.error, replayed=replayed)
+            raise self._failed_before(method.effect_of(arguments), identity, recorded.error, replayed=replayed)
         if replayed:
             assert recorded is not None
             result = recorded.result
         else:
             result = self._perform(method, identity, arguments, None if recorded is None else recorded.result)
         method.apply(self.state, arguments, result)
-        if self._on_call is not None:
-            self._on_call(identity, replayed)
         return method.present(self.state, result)
 
     def _failed_before(
-        self, method: Method, identity: Identity, error: dict[str, Any], *, replayed: bool
+        self, effect: str, identity: Identity, error: dict[str, Any], *, replayed: bool
     ) -> RecordedFailure:
         """A failure that is on record; a rerun has a ledger of its own and writes it there too."""
         if not replayed:
             where = identity.as_json()
-            self._submit("call.started", {**where, "effect": method.effect})
+            self._submit("call.started", {**where, "effect": effect})
             self._append("call.failed", {**where, "error": error, "from_record": True})
         return RecordedFailure(error)
 
-    def _recorded(self, method: Method, identity: Identity) -> Any:
-        if self._recording is None or (self._externals_only and not method.external):
+    def _recorded(self, method: Method, identity: Identity, arguments: dict[str, Any]) -> RecordedCall | None:
+        if self._recording is None or (self._externals_only and not method.asks_outside(arguments)):
             return None
         try:
             return self._recording.find(identity.cell, identity.position, identity.method, identity.arguments_hash)
@@ -177,13 +171,17 @@ class RunSession:
     def _perform(self, method: Method, identity: Identity, arguments: dict[str, Any], known: Any) -> Any:
         where = identity.as_json()
         # A read that never got its answer may simply happen again; anything else must be known to have been tried.
-        record = self._submit if method.effect == "read" else self._append
-        record("call.started", {**where, "effect": method.effect})
+        effect = method.effect_of(arguments)
+        record = self._submit if effect == "read" else self._append
+        record("call.started", {**where, "effect": effect})
         try:
-            if known is None and self._externals_only and method.external:
+            if known is None and self._externals_only and method.asks_outside(arguments):
                 self.divergence = NotRecorded(identity)
                 raise self.divergence
-            result = method.perform(self.state, self.ticket, arguments) if known is None else known
+            if known is None:
+                result = method.perform(self.state, self.ticket, arguments)
+            else:
+                result = method.again(self.state, arguments, known)
         except LearnGraphError as error:
             self._append("call.failed", {**where, "error": error.as_json()})
             raise

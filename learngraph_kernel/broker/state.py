@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from learngraph_kernel.broker.box import HOST, Isolation
 from learngraph_kernel.data.source import Source
 from learngraph_kernel.data.workspace import Workspace
 from learngraph_kernel.evidence.values import Book
@@ -15,6 +17,11 @@ from learngraph_kernel.store.home import Home
 
 if TYPE_CHECKING:
     from learngraph_kernel.evidence.metrics import Rule
+
+
+def _as_it_is(path: Path) -> Path:
+    """A kernel on the host reads the runtime's own files."""
+    return path
 
 
 @dataclass(slots=True)
@@ -34,6 +41,8 @@ class RunState:
         documents: artifacts of the report documents, in order.
         output: the run's result: `{"values", "references"}`; None until `lg.output`.
         violations: of the last report.
+        isolation: where the kernel runs.
+        grant: lets the kernel read a file; gives the path it has there.
     """
 
     run_id: str
@@ -52,6 +61,8 @@ class RunState:
     documents: list[str] = field(default_factory=list)
     output: dict[str, Any] | None = None
     violations: list[dict[str, Any]] = field(default_factory=list)
+    isolation: Isolation = HOST
+    grant: Callable[[Path], Path] = _as_it_is
 
     def source(self, name: str) -> Source:
         """The source by name. Raises UnknownSource or Unavailable."""

@@ -105,6 +105,7 @@ def _how(candidate: Mapping[str, Any]) -> str:
 _REASONS = {
     "label": "the text names another cell",
     "small_integer": "too small a number to tell without a label",
+    "level": "the text speaks of a change, the cell holds none",
     "loose": "too wide a range to tell without a label",
     "chance": "likely by chance",
 }

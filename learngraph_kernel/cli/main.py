@@ -25,6 +25,7 @@ COMMANDS: dict[str, str] = {
     "source": "Add, list, test or remove data sources.",
     "sandbox": "The closed box: what may enter it, and what runs in it.",
     "gc": "Remove artifacts that nothing refers to.",
+    "sandboxd": "Run the sandbox daemon in the foreground.",
     "doctor": "Every component, its state, and the remedy for what fails.",
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 
@@ -53,6 +53,13 @@ def _two_words(args: list[str]) -> list[str]:
     "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="Write the executed notebook here."
 )
 @limit_options
+@click.option(
+    "--sandbox",
+    type=click.Choice(["auto", "docker", "host"]),
+    default="auto",
+    show_default=True,
+    help="Where to run: the closed box if there is one, the box or nothing, or a kernel of this machine's.",
+)
 @click.option("--formal", is_flag=True, help="Hold the run to its contract; every number needs its evidence.")
 @workspace_option
 @json_option
@@ -69,6 +76,7 @@ def command(
     output: Path | None,
     execution_timeout: float,
     max_output: int,
+    sandbox: Literal["auto", "docker", "host"],
     formal: bool,
     workspace: Path | None,
     as_json: bool,
@@ -97,6 +105,7 @@ def command(
         cwd=cwd,
         workspace=workspace,
         limits=cell_limits(execution_timeout, max_output),
+        sandbox=sandbox,
     )
     outcome = execute(plan, as_json=as_json, copy_to=output or output_path)
     if as_json:

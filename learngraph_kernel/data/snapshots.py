@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from learngraph_kernel.data.arrow_form import canonical_batches, canonical_schema
 from learngraph_kernel.data.cells import python_value, python_values
+from learngraph_kernel.data.constants import constant_columns
 from learngraph_kernel.data.guard import guard
 from learngraph_kernel.data.limits import Limits
 from learngraph_kernel.data.source import Source
@@ -69,7 +70,10 @@ def take_snapshot(
             for batch in cut.bytes(batches):
                 file.write_batch(batch)
     columns = tuple(Column(field.name, str(field.type)) for field in schema)
-    info = SnapshotInfo(ref, source.name, sql, sink.sha256, columns, cut.stored, cut.truncated)
+    typed_in = (
+        constant_columns(statement.sql, statement.dialect, tuple(schema.names)) if statement.kind == "select" else ()
+    )
+    info = SnapshotInfo(ref, source.name, sql, sink.sha256, columns, cut.stored, cut.truncated, constants=typed_in)
     return open_snapshot(info, artifacts)
 
 

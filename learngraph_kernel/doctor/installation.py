@@ -109,7 +109,7 @@ async def _answer_of_a_kernel() -> str:
     from learngraph_kernel.runs.kernel import KernelProcess
 
     async with KernelProcess(KERNEL, cwd=Path.cwd()) as process:
-        await process.start()
+        await process.start(ticket="")
         await process.connect()
         reply = await process.client.execute_interactive("6 * 7", timeout=KERNEL_SECONDS, silent=True)
     return str(reply["content"]["status"])

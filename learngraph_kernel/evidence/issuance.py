@@ -6,6 +6,7 @@
 | blocking violations left after repair | failed | issued, marked in the text |
 | `required_rows` unmet, no report | withheld | issued, reasons listed |
 | a metric input not traced to source data, or cut off by a limit | withheld | issued, reasons listed |
+| a cited number or metric input that the SQL itself states (`select 45`) | withheld | issued, reasons listed |
 | an uncited number in the result (`uncited_outputs: refuse`) | withheld | issued, reasons listed |
 | a required metric without a value | degraded, named on the report | issued, named |
 | nothing | formal | issued |
@@ -15,6 +16,7 @@ An exploratory run has no tier: only a formal run promises anything. The worst f
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -23,15 +25,18 @@ from typing import TYPE_CHECKING, Any, Literal
 from learngraph_kernel.errors import BadInput
 from learngraph_kernel.evidence.display import as_number
 from learngraph_kernel.evidence.openings import lineage, split_ref
-from learngraph_kernel.evidence.values import Book, MetricResult
+from learngraph_kernel.evidence.values import Book, MetricResult, SnapshotReader
 from learngraph_kernel.evidence.violations import Reason, Violation, nearest
 from learngraph_kernel.schemas import SchemaInvalid, check_schema
 from learngraph_kernel.schemas import violations as schema_violations
 
 if TYPE_CHECKING:
-    from learngraph_kernel.evidence.document import ReportDocument, Tier
+    from learngraph_kernel.evidence.document import ReportDocument, ResolvedCitation, Tier
 
 MOST_CELLS_SEARCHED = 20_000  # of small snapshots, when a number of the result is looked for
+
+_TYPED = "is written into the statement and comes from no table; cite an input, or select it from the data"
+_NUMBER_TYPE = re.compile(r"u?int|float|double|half|decimal")
 
 
 class BadContract(BadInput):
@@ -180,6 +185,26 @@ def _untraced(contract: Contract, book: Book, document: ReportDocument | None) -
     for name in dict.fromkeys((*contract.required_metrics, *cited)):
         if name in book.metrics:
             yield from _trace(book.metrics[name], book, seen)
+    for item in document.citations if document is not None else ():
+        if item.kind in ("cell", "table") and item.opening is not None:
+            yield from _typed_into_sql(item, book)
+
+
+def _typed_into_sql(item: ResolvedCitation, book: Book) -> Iterator[Reason]:
+    """Cited numbers that the statement itself states: `select 45 as share` is no source of data."""
+    ref = item.target if item.kind == "table" else item.target.partition(".")[0]
+    reader = book.snapshots.get(ref.rpartition("/")[2])
+    if reader is None or item.opening is None:
+        return
+    cited = item.opening["columns"] if item.kind == "table" else [item.opening["title"]]
+    for name in cited:
+        if name in reader.info.constants and _is_number(reader, name):
+            yield Reason("untraced_input", f"{reader.info.ref}.{name} {_TYPED}", f"{reader.info.ref}.{name}")
+
+
+def _is_number(reader: SnapshotReader, name: str) -> bool:
+    kind = next((column.type for column in reader.info.columns if column.name == name), "")
+    return _NUMBER_TYPE.match(kind) is not None
 
 
 def _trace(result: MetricResult, book: Book, seen: set[str]) -> Iterator[Reason]:
@@ -208,6 +233,8 @@ def _trace_ref(ref: str, name: str, result: MetricResult, book: Book, seen: set[
                 "untraced_input", f"input {name} of metric {result.name} cites {ref}, which is not in this run", about
             )
         return
+    if found[2] in found[0].info.constants and result.state == "ok":
+        yield Reason("untraced_input", f"input {name} of metric {result.name} rests on {ref}, which {_TYPED}", about)
     for info in lineage(found[0].info, book):
         if info.truncated is not None:
             why = f"{info.ref} was cut off by its limit on {info.truncated}; metric {result.name} cannot rest on it"

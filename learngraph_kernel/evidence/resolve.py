@@ -91,17 +91,6 @@ def resolve(citation: Citation, book: Book, language: str) -> tuple[Resolved, li
     return resolved, _valueless(citation, book)
 
 
-def known_names(book: Book) -> list[str]:
-    """Every reference a citation could name, except single cells."""
-    return [
-        *(f"m:{name}" for name in book.metrics),
-        *(f"i:{name}" for name in book.inputs),
-        *book.snapshots,
-        *book.passages,
-        *(f"t:{name}" for name in book.tables),
-    ]
-
-
 def _resolve(citation: Citation, book: Book, language: str) -> Resolved:
     target, shape = citation.target, citation.format
     match target:

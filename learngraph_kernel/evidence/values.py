@@ -42,6 +42,7 @@ class SnapshotInfo:
         row_count: rows stored.
         truncated: `rows`, `bytes` or None; a truncated snapshot cannot feed a metric.
         derived_from: refs this was merged from, empty for a query.
+        constants: columns that no table's data goes into (`select 45 as share`); a formal report cannot cite them.
     """
 
     ref: str
@@ -52,10 +53,11 @@ class SnapshotInfo:
     row_count: int
     truncated: Literal["rows", "bytes"] | None = None
     derived_from: tuple[str, ...] = ()
+    constants: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """JSON form, as kept in the ledger."""
-        return {
+        body: dict[str, Any] = {
             "ref": self.ref,
             "source": self.source,
             "sql": self.sql,
@@ -65,6 +67,7 @@ class SnapshotInfo:
             "truncated": self.truncated,
             "derived_from": list(self.derived_from),
         }
+        return body | ({"constants": list(self.constants)} if self.constants else {})
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> SnapshotInfo:
@@ -78,6 +81,7 @@ class SnapshotInfo:
             row_count=body["row_count"],
             truncated=body["truncated"],
             derived_from=tuple(body["derived_from"]),
+            constants=tuple(body.get("constants", ())),
         )
 
 

@@ -122,7 +122,7 @@ class Client:
 
     def _connected(self) -> Connection:
         if self._connection is None or self._owner != os.getpid():
-            path, ticket = os.environ.get(protocol.BROKER_VARIABLE), os.environ.get(protocol.TICKET_VARIABLE)
+            path, ticket = os.environ.get(protocol.BROKER_VARIABLE), _ticket()
             if path is None or ticket is None:
                 from learngraph_kernel.notebook.embedded import start_embedded
 
@@ -139,6 +139,23 @@ class Client:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+
+def _ticket() -> str | None:
+    """The ticket from the environment, else from the file that the environment names; None when there is neither."""
+    ticket = os.environ.get(protocol.TICKET_VARIABLE)
+    file = os.environ.get(protocol.TICKET_FILE_VARIABLE)
+    if ticket is not None or file is None:
+        return ticket
+    try:
+        with open(file, encoding="ascii") as text:
+            return text.read().strip()
+    except OSError as error:
+        raise Unavailable(
+            f"the run's ticket cannot be read: {error.strerror}",
+            where=file,
+            remedy="this kernel belongs to no run yet; start it through LearnGraph",
+        ) from error
 
 
 client = Client()

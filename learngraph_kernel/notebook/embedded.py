@@ -12,8 +12,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from pathlib import Path
 
-from learngraph_kernel.broker.folders import make_folder
 from learngraph_kernel.broker.protocol import BROKER_VARIABLE, TICKET_VARIABLE
 from learngraph_kernel.errors import Unavailable
 
@@ -30,8 +30,8 @@ def start_embedded() -> tuple[str, str]:
     Raises:
         Unavailable: the runtime did not start; the message carries what it printed.
     """
-    folder = make_folder()
-    path, ticket = str(folder / "broker"), secrets.token_urlsafe(24)
+    folder = tempfile.mkdtemp(prefix="lg-")
+    path, ticket = str(Path(folder) / "broker"), secrets.token_urlsafe(24)
     environment = {**os.environ, BROKER_VARIABLE: path, TICKET_VARIABLE: ticket}
     errors = tempfile.TemporaryFile()  # noqa: SIM115 - a pipe that nobody reads would stop the runtime once it is full
     process = subprocess.Popen(

@@ -16,6 +16,7 @@ from learngraph_kernel.runs.declaration import read_declaration
 from learngraph_kernel.runs.limits import CellLimits
 from learngraph_kernel.runs.notebook_file import parse_notebook
 from learngraph_kernel.runs.outcome import RunOutcome
+from learngraph_kernel.runs.placement import SandboxChoice, place
 from learngraph_kernel.runs.plan import RunPlan
 from learngraph_kernel.store.database import Store
 from learngraph_kernel.store.home import Home
@@ -48,13 +49,18 @@ def plan_of_run(run_id: str, *, rerun: bool = False, limits: CellLimits | None =
             f"run {run_id} was recorded by hand, cell by cell",
             remedy="save the notebook and run it with `learngraph run`",
         )
+    declaration = read_declaration(nb, where=f"{run_id}, source")
+    sandbox: SandboxChoice = "docker" if started["isolation"] == "docker" else "host"
     return RunPlan(
         nb=nb,
         path=record.notebook or started["notebook"],
         cwd=_folder(started["cwd"], rerun),
         workspace=_workspace(record.workspace, rerun),
         kernel=started["kernel"],
-        declaration=read_declaration(nb, where=f"{run_id}, source"),
+        # Where it ran is part of what it was: no other isolation and no other image will do.
+        sandbox=place(nb, kernel=None, sandbox=sandbox, governed=declaration.governed, where=run_id).sandbox,
+        image=started["image"],
+        declaration=declaration,
         parameters=decode_value(started["parameters"]),
         formal=started["formal"],
         origin="rerun" if rerun else started["origin"],

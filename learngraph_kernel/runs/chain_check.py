@@ -23,7 +23,6 @@ _TAIL = re.compile(
     rb',"hash":"([0-9a-f]{64})","prev":"([0-9a-f]{64})","run":"[^"\\]*","seq":([1-9][0-9]{0,15}),"type":"[^"\\]*"\}\n\Z'
 )
 _HASH_LENGTH = len(b',"hash":""') + 64
-_UNNUMBERED = -1
 
 
 @dataclass(frozen=True, slots=True)

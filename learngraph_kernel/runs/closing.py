@@ -147,6 +147,7 @@ def finish_run(store: Store, home: Home, run_id: str, *, actor: str) -> RunOutco
         tier=closed["tier"],
         content_hash=seal.content_hash,
         seal=seal.envelope_sha,
+        isolation=store.run(run_id).isolation or "host",
         # The report first: `copied` looks for the notebook.
         report=None if html is None else _write(folder / REPORT_HTML, html),
         notebook=_write(folder / NOTEBOOK, artifacts.read(closed["notebook"])),
@@ -171,7 +172,7 @@ def _page(closing: Closing, document: ReportDocument, content: str) -> str:
             content_hash=content,
             notebook=Path(closing.plan.path).name,
             actor=closing.actor,
-            isolation="host",
+            isolation=state.isolation.kind,
             parameters=closing.plan.parameters,
         ),
         images=figures_of(closing.nb),
@@ -191,6 +192,7 @@ def _stopped(closing: Closing, error: LearnGraphError, issuance: Issuance | None
     return RunOutcome(
         run_id=state.run_id,
         status=status,
+        isolation=state.isolation.kind,
         notebook=_write(closing.folder / NOTEBOOK, notebook),
         violations=list(state.violations),
         reasons=[] if issuance is None else [reason.message for reason in issuance.reasons],

@@ -7,13 +7,16 @@ system does even when the caller is killed.
 from __future__ import annotations
 
 import asyncio
+import functools
 import os
 import shutil
+import socket
 import sys
 from pathlib import Path
 
 from learngraph_kernel.actor import current_actor
-from learngraph_kernel.broker.folders import PREFIX
+from learngraph_kernel.broker.box import BOX_VARIABLE, Box, Isolation, link_into
+from learngraph_kernel.broker.folders import PREFIX, claim
 from learngraph_kernel.broker.interactive import InteractiveSession
 from learngraph_kernel.broker.lookups import Lookups
 from learngraph_kernel.broker.protocol import BROKER_VARIABLE, TICKET_VARIABLE
@@ -31,8 +34,12 @@ from learngraph_kernel.store.run_record import new_run_id
 READY = b"ready\n"
 
 
-async def serve(home: Home, path: Path, secret: str) -> None:
-    """Serves calls on `path` until standard input ends, then closes and seals the run if anything was asked."""
+async def serve(home: Home, path: Path, secret: str, box: Box | None = None) -> None:
+    """Serves calls on `path` until standard input ends, then closes and seals the run if anything was asked.
+
+    Args:
+        box: the closed box that the caller is in; None: a process of this machine's.
+    """
     import nbformat
 
     cwd = Path.cwd()
@@ -49,15 +56,18 @@ async def serve(home: Home, path: Path, secret: str) -> None:
     with Store.open(home) as store:
         run_id = new_run_id()
         state = new_state(store, home, plan, run_id)
+        if box is not None:
+            state.isolation, state.grant = Isolation("docker", box.image), functools.partial(link_into, box.granted)
         session = InteractiveSession(
             state,
             store.ledger,
             new_ticket(secret, run_id, plan.workspace.runs),
             actor=actor,
             lookups=Lookups(state, store),
-            begin=lambda: begin_run(store, plan, actor, run_id),
+            begin=lambda: begin_run(store, plan, actor, run_id, isolation=state.isolation),
         )
-        async with BrokerServer(session, path):
+        listener = None if box is None else socket.socket(fileno=box.listener)
+        async with BrokerServer(session, path, private=box is None, listener=listener):
             sys.stdout.buffer.write(READY)
             sys.stdout.flush()
             await asyncio.to_thread(sys.stdin.buffer.read)
@@ -69,13 +79,18 @@ async def serve(home: Home, path: Path, secret: str) -> None:
 def main() -> int:
     """Entry point of `python -m learngraph_kernel.runs.embedded`."""
     path, secret = Path(os.environ.pop(BROKER_VARIABLE)), os.environ.pop(TICKET_VARIABLE)
+    told = os.environ.pop(BOX_VARIABLE, None)
+    box = None if told is None else Box.parse(told)
+    ours = box is None and path.parent.name.startswith(PREFIX)
     try:
-        asyncio.run(serve(Home.default(), path, secret))
+        if ours:
+            claim(path.parent)
+        asyncio.run(serve(Home.default(), path, secret, box))
     except LearnGraphError as error:
         sys.stderr.write(f"{error}\n")
         return int(error.exit_code)
     finally:
-        if path.parent.name.startswith(PREFIX):
+        if ours:
             shutil.rmtree(path.parent, ignore_errors=True)
     return 0
 

@@ -14,9 +14,10 @@ from typing import Any, Protocol
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
+from learngraph_kernel.broker.box import HOST
 from learngraph_kernel.errors import LearnGraphError
-from learngraph_kernel.runs.kernel import KernelProcess
 from learngraph_kernel.runs.limits import MIB, CellLimits
+from learngraph_kernel.runs.run_kernel import RunKernel
 
 GRACE_SECONDS = 5.0
 """How long a kernel has to obey an interrupt before it is killed."""
@@ -68,11 +69,12 @@ class Executor(NotebookClient):
         observer: told of each code cell.
     """
 
-    def __init__(self, nb: Any, kernel: KernelProcess, limits: CellLimits, observer: CellObserver) -> None:
+    def __init__(self, nb: Any, kernel: RunKernel, limits: CellLimits, observer: CellObserver) -> None:
         super().__init__(
             nb, km=kernel.manager, timeout=None, record_timing=False, coalesce_streams=True, allow_errors=False
         )
         self.kc = kernel.client
+        self._kernel = kernel
         self._info = kernel.info
         self._limits = limits
         self._observer = observer
@@ -115,17 +117,18 @@ class Executor(NotebookClient):
             if task is not None and task.cancelling():
                 # nbclient takes any cancellation for a dead kernel; this one came from whoever runs us.
                 raise asyncio.CancelledError from error
-            raise self._explain(error, place) from error
+            raise await self._explain(error, place) from error
         finally:
             if timer is not None:
                 timer.cancel()
             if self._enforcer is not None:
                 self._enforcer.cancel()
+                await asyncio.wait([self._enforcer])  # else it might still be killing while the caller ends the kernel
                 self._enforcer = None
         if self._flooded:
             raise self._flood(place)
 
-    def _explain(self, error: Exception, place: str) -> LearnGraphError:
+    async def _explain(self, error: Exception, place: str) -> LearnGraphError:
         if self._flooded:
             return self._flood(place)
         if self._timed_out:
@@ -135,9 +138,10 @@ class Executor(NotebookClient):
                 remedy="raise the limit with --execution-timeout, or make the cell faster",
             )
         if isinstance(error, CellExecutionError):
-            return _cell_failed(error, place)
+            return _cell_failed(error, place, boxed=self._kernel.isolation != HOST)
+        reason = await self._kernel.why_dead()
         return KernelDied(
-            "the kernel died while this cell ran",
+            "the kernel died while this cell ran" + (f": {reason}" if reason else ""),
             where=place,
             remedy="it may have run out of memory or crashed in native code; `learngraph resume` goes on from here",
         )
@@ -181,10 +185,22 @@ def _size(content: dict[str, Any]) -> int:
     return sum(len(item) if isinstance(item, str) else len(str(item)) for item in content.get("data", {}).values())
 
 
-def _cell_failed(error: CellExecutionError, place: str) -> CellFailed:
+BOX_REMEDIES = {
+    "FileNotFoundError": "the closed box has no files of the host's: ask a source with lg.query, or use --sandbox host",
+    "ModuleNotFoundError": "the closed box has the packages of its image only: use one of them, or --sandbox host",
+    "gaierror": "the closed box has no network: what comes from outside comes through `lg`",
+    "URLError": "the closed box has no network: what comes from outside comes through `lg`",
+    "ConnectError": "the closed box has no network: what comes from outside comes through `lg`",
+    "ConnectionError": "the closed box has no network: what comes from outside comes through `lg`",
+}
+"""What often stops a notebook that was written for the host, by the exception's name."""
+
+
+def _cell_failed(error: CellExecutionError, place: str, *, boxed: bool) -> CellFailed:
     name, value = error.ename or "error", _ANSI.sub("", error.evalue or "")
     return CellFailed(
         f"{name}: {value}",
         where=place,
+        remedy=BOX_REMEDIES.get(name) if boxed else None,
         details={"name": name, "value": value, "traceback": _ANSI.sub("", error.traceback or "")},
     )

@@ -20,6 +20,14 @@ def figures_of(nb: Any) -> list[Image]:
             data = output.get("data", {})
             for mime in IMAGE_TYPES:
                 if mime in data:
-                    caption = cell.metadata.get("caption") or cell.id
-                    figures.append(Image(caption, mime, "".join(data[mime])))
+                    figures.append(Image(_caption(cell), mime, "".join(data[mime])))
     return figures
+
+
+def _caption(cell: Any) -> str:
+    """The caption, unless it states a number, which cannot be cited there: then why it is left out."""
+    from learngraph_kernel.evidence.numerals import read_numerals  # imported late: its tables are large
+
+    caption = str(cell.metadata.get("caption") or cell.id)
+    stated = [found.text for found in read_numerals(caption) if found.conclusion]
+    return f"{cell.id} (caption left out: it states {stated[0]!r} without a citation)" if stated else caption

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from learngraph_kernel.errors import BadInput, LearnGraphError
-from learngraph_kernel.runs.records import CONTENT, ENVELOPE, LEDGER
+from learngraph_kernel.runs.records import ARTIFACTS, CONTENT, ENVELOPE, LEDGER
 
 _SAFE_NAME = re.compile(r"(?:artifacts/)?[A-Za-z0-9][A-Za-z0-9._-]*")
 
@@ -47,7 +47,8 @@ class RunParts:
     Attributes:
         where: what a message calls this: a path or a run id.
         files: name in the sealed folder → opens it for reading, unbuffered.
-        strange: names of things that are no regular files (links, devices) and so can't be part of a sealed run.
+        strange: names of things that are no regular files (links, devices, empty folders) and so can't be part of a
+            sealed run.
     """
 
     where: str
@@ -75,6 +76,8 @@ def parts_of_folder(folder: Path) -> RunParts:
     files: dict[str, Opener] = {}
     strange = []
     for at, folders, names in os.walk(folder):
+        if not folders and not names and Path(at) not in (folder, folder / ARTIFACTS.rstrip("/")):
+            strange.append(Path(at).relative_to(folder).as_posix())
         for name in [*names, *(name for name in folders if Path(at, name).is_symlink())]:
             path = Path(at, name)
             relative = path.relative_to(folder).as_posix()

@@ -1,4 +1,4 @@
-"""Starting, reaching and ending the kernel of a run.
+"""The kernel of a run as a process on the host: starting and ending it.
 
 The kernel talks ZMQ over `ipc` sockets in a folder only its owner may enter: faster than TCP, and nobody else on the
 host can connect. Starting is split in two, because a kernel boots while its parent is still importing what it needs.
@@ -12,21 +12,18 @@ import shutil
 import signal
 import time
 from pathlib import Path
-from queue import Empty
-from types import TracebackType
 from typing import Any
 
 from jupyter_client.kernelspec import KernelSpecManager, NoSuchKernel
 from jupyter_client.manager import AsyncKernelManager
 from jupyter_core.paths import jupyter_path
 
+from learngraph_kernel.broker.box import HOST
 from learngraph_kernel.broker.folders import make_folder
+from learngraph_kernel.broker.protocol import BROKER_VARIABLE, TICKET_VARIABLE
 from learngraph_kernel.errors import BadInput, Unavailable
+from learngraph_kernel.runs.run_kernel import POLL_SECONDS, RunKernel
 
-READY_SECONDS = 60.0
-POLL_SECONDS = 0.005
-ANSWER_SECONDS = 1.0
-"""How long one question whether the kernel is there may go unanswered before it is asked again."""
 LEAVE_SECONDS = 2.0
 """How long a dismissed kernel has to run its exit handlers and flush its files before it is killed."""
 
@@ -57,24 +54,25 @@ class NoKernel(BadInput):
     code = "no_kernel"
 
 
-class KernelProcess:
-    """One kernel for one run; an async context manager that leaves no process behind.
+class KernelProcess(RunKernel):
+    """A process of this machine's, from an installed kernelspec.
 
     Args:
         name: kernelspec name.
         cwd: folder the kernel runs in.
 
     Attributes:
-        folder: private folder (0700) with the kernel's sockets; the broker's socket belongs there as well.
-        manager, client: as nbclient wants them; the client is there after `connect`.
-        info: content of the kernel's `kernel_info_reply`, after `connect`.
+        folder: private folder (0700) with the kernel's sockets and the broker's.
     """
+
+    isolation = HOST
+    broker_private = True
 
     def __init__(self, name: str, *, cwd: Path) -> None:
         self.name = name
         self.folder = make_folder()
+        self.broker = self.folder / "broker"
         self._cwd = cwd
-        self._environment: dict[str, str] = {}
         self.manager: Any = AsyncKernelManager(
             kernel_name=name,
             transport="ipc",
@@ -86,22 +84,18 @@ class KernelProcess:
         self.info: dict[str, Any] = {}
         self._leaves_by: float | None = None
 
-    def add_environment(self, variables: dict[str, str]) -> None:
-        """Adds variables to what the kernel inherits; only before `start`."""
-        self._environment.update(variables)
-
-    async def start(self) -> None:
-        """Starts the process and returns at once; `connect` waits for it.
-
-        Raises:
-            NoKernel: no kernelspec by that name.
-            Unavailable: its command cannot be run.
-        """
+    async def start(self, ticket: str) -> None:
+        environment = {
+            BROKER_VARIABLE: str(self.broker),
+            TICKET_VARIABLE: ticket,
+            # Sets and dicts of strings come out in the same order in every run.
+            "PYTHONHASHSEED": "0",
+        }
         try:
             self.manager.kernel_spec.argv = _without_debugger(self.manager.kernel_spec.argv)
             await self.manager.start_kernel(
                 cwd=str(self._cwd),
-                env={**os.environ, **self._environment},
+                env={**os.environ, **environment},
                 extra_arguments=["--HistoryManager.hist_file=:memory:"] if self._is_ipython() else [],
             )
         except NoSuchKernel as error:
@@ -117,42 +111,6 @@ class KernelProcess:
 
     def _is_ipython(self) -> bool:
         return bool(self.manager.ipykernel)
-
-    async def connect(self) -> None:
-        """Waits until the kernel answers. Raises Unavailable when it dies or takes too long."""
-        deadline = time.monotonic() + READY_SECONDS
-        sockets = [Path(f"{self.folder / 'k'}-{port}") for port in self.manager.ports]
-        while not all(path.exists() for path in sockets):
-            await self._still_starting(deadline)
-            await asyncio.sleep(POLL_SECONDS)
-        self.client = self.manager.client()
-        self.client.start_channels()
-        self.client.allow_stdin = False  # starting the channels switches it on
-        while not await self._answers():
-            await self._still_starting(deadline)
-
-    async def _answers(self) -> bool:
-        """Asks once; True when both the answer and the end of its work have arrived, so that no output can be missed.
-
-        jupyter_client's `wait_for_ready` listens for 0.2 s of silence instead, which every run would pay.
-        """
-        request = self.client.kernel_info()
-        reply = await _message(self.client.shell_channel, request, "kernel_info_reply")
-        if reply is None or await _message(self.client.iopub_channel, request, "status", "idle") is None:
-            return False
-        self.info = reply["content"]
-        return True
-
-    async def _still_starting(self, deadline: float) -> None:
-        if not await self.manager.is_alive():
-            raise self._not_started("it exited")
-        if time.monotonic() > deadline:
-            raise self._not_started(f"no answer in {READY_SECONDS:.0f} s")
-
-    def _not_started(self, reason: str) -> Unavailable:
-        return Unavailable(
-            f"the kernel {self.name!r} did not start: {reason}", remedy="run `learngraph doctor --deep` to try it alone"
-        )
 
     def dismiss(self) -> None:
         """Asks the kernel to leave, without waiting: it runs its exit handlers and flushes what cells left open.
@@ -187,13 +145,12 @@ class KernelProcess:
                 return
             await asyncio.sleep(POLL_SECONDS)
 
-    async def __aenter__(self) -> KernelProcess:
-        return self
+    def grant(self, path: Path) -> Path:
+        """The kernel is the same user's: it reads the file itself."""
+        return path
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.stop()
+    async def why_dead(self) -> str | None:
+        return None
 
 
 def _without_debugger(argv: list[str]) -> list[str]:
@@ -208,20 +165,6 @@ def _kernel_dirs() -> list[str]:
     """Where kernelspecs lie: jupyter_client's own list, without importing IPython to learn the last one."""
     ipython = Path(os.environ.get("IPYTHONDIR") or "~/.ipython").expanduser()
     return [*jupyter_path("kernels"), str(ipython / "kernels")]
-
-
-async def _message(channel: Any, request: str, kind: str, state: str | None = None) -> dict[str, Any] | None:
-    """The message of that kind (and execution state) that answers a request; None when it does not come in time."""
-    deadline = time.monotonic() + ANSWER_SECONDS
-    while (left := deadline - time.monotonic()) > 0:
-        try:
-            message: dict[str, Any] = await channel.get_msg(timeout=left)
-        except Empty:
-            return None
-        answers = message["parent_header"].get("msg_id") == request and message["msg_type"] == kind
-        if answers and (state is None or message["content"].get("execution_state") == state):
-            return message
-    return None
 
 
 def _kill_group(group: int) -> None:

@@ -7,7 +7,7 @@ run` is faster than its parts.
 from __future__ import annotations
 
 import asyncio
-import getpass
+import logging
 import secrets
 import signal
 import threading
@@ -15,18 +15,16 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from learngraph_kernel.broker.protocol import BROKER_VARIABLE, TICKET_VARIABLE
-from learngraph_kernel.runs.kernel import KernelProcess
+from learngraph_kernel.actor import current_actor
+from learngraph_kernel.errors import Unavailable
 from learngraph_kernel.runs.outcome import RunOutcome
 from learngraph_kernel.runs.plan import RunPlan
+from learngraph_kernel.runs.run_kernel import RunKernel
 
 if TYPE_CHECKING:
     from learngraph_kernel.runs.engine import CellObserver
 
-
-def current_actor() -> str:
-    """Who starts runs from this process, e.g. `user:ana`."""
-    return f"user:{getpass.getuser()}"
+_log = logging.getLogger(__name__)
 
 
 async def run_plan(plan: RunPlan, *, progress: CellObserver, run_id: str | None = None) -> RunOutcome:
@@ -40,7 +38,10 @@ async def run_plan(plan: RunPlan, *, progress: CellObserver, run_id: str | None 
     Raises:
         LearnGraphError: the run could not begin; once it has begun, failures are in the outcome.
     """
-    async with launched(plan) as (kernel, secret):
+    from learngraph_kernel.store.run_record import new_run_id
+
+    identity = run_id or new_run_id()
+    async with launched(plan, identity) as (kernel, secret):
         from learngraph_kernel.runs.lifecycle import Lifecycle
         from learngraph_kernel.store.database import Store
         from learngraph_kernel.store.home import Home
@@ -48,24 +49,56 @@ async def run_plan(plan: RunPlan, *, progress: CellObserver, run_id: str | None 
         home = Home.default()
         with Store.open(home) as store:
             life = Lifecycle(store, home, plan, kernel, secret=secret, progress=progress, actor=current_actor())
-            return await stoppable(life.resume(run_id) if run_id else life.run())
+            return await stoppable(life.resume(run_id) if run_id else life.run(identity))
 
 
 @asynccontextmanager
-async def launched(plan: RunPlan) -> AsyncIterator[tuple[KernelProcess, str]]:
-    """A starting kernel for the plan, with the secret of the ticket it was given."""
+async def launched(plan: RunPlan, run_id: str) -> AsyncIterator[tuple[RunKernel, str]]:
+    """A starting kernel for a run, with the secret of the ticket it was given.
+
+    Raises:
+        Unavailable, Refusal: the run belongs into the closed box, and there is none for it; never the host instead.
+    """
     secret = secrets.token_urlsafe(24)
-    async with KernelProcess(plan.kernel, cwd=plan.cwd) as kernel:
-        kernel.add_environment(
-            {
-                BROKER_VARIABLE: str(kernel.folder / "broker"),
-                TICKET_VARIABLE: secret,
-                # Sets and dicts of strings come out in the same order in every run.
-                "PYTHONHASHSEED": "0",
-            }
-        )
-        await kernel.start()
+    async with await _started(plan, run_id, secret) as kernel:
         yield kernel, secret
+
+
+async def _started(plan: RunPlan, run_id: str, secret: str) -> RunKernel:
+    if plan.sandbox != "host":
+        boxed = await _boxed(plan, run_id, secret)
+        if boxed is not None:
+            return boxed
+    from learngraph_kernel.runs.kernel import KernelProcess
+
+    return await _start(KernelProcess(plan.kernel, cwd=plan.cwd), secret)
+
+
+async def _boxed(plan: RunPlan, run_id: str, secret: str) -> RunKernel | None:
+    """A kernel in the box; None when the host will do and the box is not there."""
+    from learngraph_kernel.sandbox.place import default_socket, listening
+
+    if plan.sandbox == "auto" and not listening(default_socket()):
+        return None
+    from learngraph_kernel.runs.box import BoxKernel
+    from learngraph_kernel.sandbox.answers import Refusal
+
+    try:
+        return await _start(BoxKernel(run_id, image=plan.image), secret)
+    except (Unavailable, Refusal) as error:
+        if plan.sandbox == "docker":
+            raise
+        _log.warning("not in the closed box, the seal will say `isolation: host`: %s", error)
+        return None
+
+
+async def _start(kernel: RunKernel, secret: str) -> RunKernel:
+    try:
+        await kernel.start(secret)
+    except BaseException:
+        await kernel.stop()
+        raise
+    return kernel
 
 
 async def stoppable(work: Any) -> RunOutcome:

@@ -16,6 +16,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from learngraph_kernel.broker.box import HOST, Isolation
 from learngraph_kernel.broker.methods import load_all
 from learngraph_kernel.broker.recording import Recording
 from learngraph_kernel.broker.server import BrokerServer
@@ -29,11 +30,11 @@ from learngraph_kernel.errors import BadInput, LearnGraphError
 from learngraph_kernel.evidence.values import Book, InputRecord
 from learngraph_kernel.runs.closing import Closing, close_run
 from learngraph_kernel.runs.engine import CellObserver, Executor
-from learngraph_kernel.runs.kernel import KernelProcess
 from learngraph_kernel.runs.notebook_file import notebook_text
 from learngraph_kernel.runs.outcome import Cancelled, RunOutcome
 from learngraph_kernel.runs.plan import RunPlan
 from learngraph_kernel.runs.recorder import CellRecorder
+from learngraph_kernel.runs.run_kernel import RunKernel
 from learngraph_kernel.store.clock import utcnow
 from learngraph_kernel.store.database import Store
 from learngraph_kernel.store.home import Home
@@ -65,7 +66,7 @@ class Lifecycle:
         store: Store,
         home: Home,
         plan: RunPlan,
-        kernel: KernelProcess,
+        kernel: RunKernel,
         *,
         secret: str,
         progress: CellObserver,
@@ -83,9 +84,9 @@ class Lifecycle:
         self._recording = recording
         self._cards = cards
 
-    async def run(self) -> RunOutcome:
-        """Begins a new run and takes it to its end."""
-        run_id = begin_run(self._store, self._plan, self._actor)
+    async def run(self, run_id: str | None = None) -> RunOutcome:
+        """Begins a new run (under an id that was chosen for it, if one was) and takes it to its end."""
+        run_id = begin_run(self._store, self._plan, self._actor, run_id, isolation=self._kernel.isolation)
         return await self._go(run_id, self._recording, externals_only=self._recording is not None)
 
     async def resume(self, run_id: str) -> RunOutcome:
@@ -96,6 +97,7 @@ class Lifecycle:
     async def _go(self, run_id: str, recording: Recording | None, *, externals_only: bool) -> RunOutcome:
         state = new_state(self._store, self._home, self._plan, run_id)
         state.cards = self._cards
+        state.isolation, state.grant = self._kernel.isolation, self._kernel.grant
         session = RunSession(
             state,
             self._store.ledger,
@@ -116,7 +118,7 @@ class Lifecycle:
         recorder = CellRecorder(self._store, session, self._progress, actor=self._actor)
         warming = asyncio.ensure_future(asyncio.to_thread(warm_up, self._plan))
         try:
-            async with BrokerServer(session, self._kernel.folder / "broker"):
+            async with BrokerServer(session, self._kernel.broker, private=self._kernel.broker_private):
                 await self._kernel.connect()
                 await Executor(self._plan.nb, self._kernel, self._plan.limits, recorder).run()
                 self._kernel.dismiss()
@@ -161,7 +163,9 @@ def warm_up(plan: RunPlan) -> None:
         BUILT_IN_KINDS[kind].load()
 
 
-def begin_run(store: Store, plan: RunPlan, actor: str, run_id: str | None = None) -> str:
+def begin_run(
+    store: Store, plan: RunPlan, actor: str, run_id: str | None = None, *, isolation: Isolation = HOST
+) -> str:
     """Records a new run and its first event; returns the run's id (a new one unless it was chosen before)."""
     run_id = run_id or new_run_id()
     source = store.artifacts.put(notebook_text(plan.nb).encode())
@@ -176,7 +180,7 @@ def begin_run(store: Store, plan: RunPlan, actor: str, run_id: str | None = None
         parameters=encode_value(plan.parameters),
         origin=plan.origin,
         parent=plan.parent,
-        isolation="host",
+        isolation=isolation.kind,
         process=ProcessIdentity.current(),
     )
     started = {
@@ -188,8 +192,8 @@ def begin_run(store: Store, plan: RunPlan, actor: str, run_id: str | None = None
         "formal": plan.formal,
         "origin": plan.origin,
         "parent": plan.parent,
-        "isolation": "host",
-        "image": None,
+        "isolation": isolation.kind,
+        "image": isolation.image,
         "environment": _environment(),
     }
     with store.unit_of_work(actor) as work:

@@ -15,6 +15,7 @@ from papermill.engines import Engine
 from learngraph_kernel.errors import LearnGraphError
 
 if TYPE_CHECKING:
+    from learngraph_kernel.runs.placement import SandboxChoice
     from learngraph_kernel.runs.plan import RunPlan
 
 
@@ -37,6 +38,7 @@ class LearnGraphEngine(Engine):  # type: ignore[misc]
         start_timeout: int = 60,
         execution_timeout: int | None = None,
         formal: bool = False,
+        sandbox: SandboxChoice = "auto",
         **_: Any,
     ) -> None:
         """Runs the notebook that papermill manages, cell by cell.
@@ -45,12 +47,13 @@ class LearnGraphEngine(Engine):  # type: ignore[misc]
             nb_man: papermill's NotebookExecutionManager; told of every cell.
             execution_timeout: seconds for one cell.
             formal: hold the run to its contract (`execute_notebook(..., formal=True)`).
+            sandbox: `auto`, `docker` or `host`, likewise.
         """
         from jupyter_core.utils import run_sync
 
         from learngraph_kernel.runs.launch import run_plan
 
-        plan = cls.plan(nb_man.nb, kernel_name, execution_timeout, formal)
+        plan = cls.plan(nb_man.nb, kernel_name, execution_timeout, formal, sandbox)
         progress = _Manager(nb_man, log_output)
         outcome = run_sync(run_plan)(plan, progress=progress)  # also from a running event loop
         nb_man.nb.metadata["learngraph_run"] = {"run_id": outcome.run_id, "seal": outcome.seal, "tier": outcome.tier}
@@ -59,13 +62,21 @@ class LearnGraphEngine(Engine):  # type: ignore[misc]
             raise RunStopped(error["reason"], where=error.get("place"), remedy=error.get("remedy"))
 
     @classmethod
-    def plan(cls, nb: Any, kernel_name: str, execution_timeout: int | None, formal: bool) -> RunPlan:
+    def plan(
+        cls,
+        nb: Any,
+        kernel_name: str,
+        execution_timeout: int | None,
+        formal: bool,
+        sandbox: SandboxChoice = "auto",
+    ) -> RunPlan:
         """The plan of a notebook that papermill has parameterised already."""
         from learngraph_kernel.data.workspace import find_workspace
         from learngraph_kernel.runs.declaration import read_declaration
         from learngraph_kernel.runs.injection import with_cell_ids
         from learngraph_kernel.runs.limits import CellLimits
         from learngraph_kernel.runs.parameters import bind, spec_of
+        from learngraph_kernel.runs.placement import place
         from learngraph_kernel.runs.plan import RunPlan
 
         papermill = nb.metadata.get("papermill", {})
@@ -74,13 +85,18 @@ class LearnGraphEngine(Engine):  # type: ignore[misc]
         folder = Path(path).parent if Path(path).exists() else Path.cwd()
         identified = with_cell_ids(nb)
         nb.cells, nb.nbformat_minor = identified.cells, identified.nbformat_minor
+        declaration = read_declaration(nb, where=path)
+        own = nb.metadata.get("kernelspec", {}).get("name")
+        kernel = None if kernel_name == own else kernel_name  # papermill hands over the notebook's own as well
+        placed = place(nb, kernel=kernel, sandbox=sandbox, governed=declaration.governed, where=path)
         return RunPlan(
             nb=nb,
             path=path,
             cwd=Path.cwd(),
             workspace=find_workspace(folder),
-            kernel=kernel_name,
-            declaration=read_declaration(nb, where=path),
+            kernel=placed.kernel,
+            sandbox=placed.sandbox,
+            declaration=declaration,
             parameters=bind(spec_of(nb, where=path), given, where=path),
             formal=formal,
             limits=CellLimits(seconds=execution_timeout),

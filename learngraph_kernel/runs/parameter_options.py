@@ -41,14 +41,6 @@ def collect(
     return given
 
 
-def split_assignment(text: str) -> tuple[str, str]:
-    """`week=2013-W07` → (`week`, `2013-W07`). Raises ParameterError when there is no `=` or no name."""
-    name, equals, value = text.partition("=")
-    if not equals or not name:
-        raise ParameterError(f"{text!r} gives no value", where="-p", remedy="write -p name value, or -p name=value")
-    return name, value
-
-
 def _decoded(encoded: str, index: int) -> str:
     try:
         return base64.b64decode(encoded, validate=True).decode()

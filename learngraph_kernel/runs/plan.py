@@ -13,11 +13,10 @@ from learngraph_kernel.runs.injection import inject
 from learngraph_kernel.runs.limits import CellLimits
 from learngraph_kernel.runs.notebook_file import load_notebook
 from learngraph_kernel.runs.parameters import bind, spec_of
+from learngraph_kernel.runs.placement import SandboxChoice, not_isolated, place
 
 if TYPE_CHECKING:
     from learngraph_kernel.store.run_record import Origin
-
-DEFAULT_KERNEL = "python3"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +30,11 @@ class RunPlan:
         parameters: JSON values.
         formal: violations stop the run, and it is issued with a tier.
         parent: the run this reruns.
+        sandbox: `auto`, `docker` or `host`.
+        image: the only image the box may run (of the run this repeats); None: the present one.
+
+    Raises:
+        NotIsolated: the workflow is governed, and the plan would let it run on the host.
     """
 
     nb: Any
@@ -44,6 +48,12 @@ class RunPlan:
     origin: Origin = "notebook"
     parent: str | None = None
     limits: CellLimits = field(default_factory=CellLimits)
+    sandbox: SandboxChoice = "auto"
+    image: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.declaration.governed and self.sandbox != "docker":
+            raise not_isolated(self.path)
 
     @property
     def title(self) -> str | None:
@@ -59,6 +69,7 @@ def plan_notebook(
     cwd: Path | None = None,
     workspace: Path | None = None,
     limits: CellLimits | None = None,
+    sandbox: SandboxChoice = "auto",
 ) -> RunPlan:
     """Reads and checks everything a run needs.
 
@@ -68,19 +79,23 @@ def plan_notebook(
         kernel: kernelspec name; default: the notebook's own.
         cwd: default: the notebook's folder.
         workspace: folder with learngraph.toml; default: found upwards from the notebook.
+        sandbox: the closed box, the host, or the box if there is one.
 
     Raises:
         BadInput: the notebook, its declaration, a parameter or learngraph.toml is wrong; the message has the place.
+        NotIsolated: the workflow is governed.
     """
     nb = load_notebook(path)
     declaration = read_declaration(nb, where=str(path))
+    placed = place(nb, kernel=kernel, sandbox=sandbox, governed=declaration.governed, where=str(path))
     parameters = bind(spec_of(nb, where=str(path)), given, where=str(path))
     return RunPlan(
         nb=inject(nb, parameters) if parameters else nb,
         path=str(path),
         cwd=(cwd or path.parent).resolve(),
         workspace=find_workspace(workspace or path.parent),
-        kernel=kernel or nb.metadata.get("kernelspec", {}).get("name") or DEFAULT_KERNEL,
+        kernel=placed.kernel,
+        sandbox=placed.sandbox,
         declaration=declaration,
         parameters=parameters,
         formal=formal,

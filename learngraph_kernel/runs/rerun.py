@@ -50,8 +50,11 @@ async def rerun(plan: RunPlan, *, progress: CellObserver) -> Comparison:
     Raises:
         LearnGraphError: it could not begin.
     """
+    from learngraph_kernel.store.run_record import new_run_id
+
     assert plan.parent is not None
-    async with launched(plan) as (kernel, secret):
+    run_id = new_run_id()
+    async with launched(plan, run_id) as (kernel, secret):
         from learngraph_kernel.runs.lifecycle import Lifecycle
         from learngraph_kernel.store.database import Store
         from learngraph_kernel.store.home import Home
@@ -70,7 +73,7 @@ async def rerun(plan: RunPlan, *, progress: CellObserver) -> Comparison:
                 recording=recording,
                 cards=_recorded_cards(recording),
             )
-            outcome = await stoppable(life.run())
+            outcome = await stoppable(life.run(run_id))
             return _compare(store, plan.parent, outcome)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 
-from sqlalchemy import Boolean, Column, ForeignKeyConstraint, Index, Integer, MetaData, String, Table, Text
+from sqlalchemy import Boolean, Column, Float, ForeignKeyConstraint, Index, Integer, MetaData, String, Table, Text
 
 metadata = MetaData(
     naming_convention={
@@ -66,6 +66,116 @@ deletion_grants = Table(
     Column("used_by", Text),
     Index(None, "workspace", "used_at"),
 )
+
+# One workspace per chat session and owner; an expired row stays, so that a session's policy never changes. The daemon's
+# own times are unix seconds (real numbers): they are only ever subtracted from one another.
+sandboxes = Table(
+    "sandboxes",
+    metadata,
+    Column("id", String(40), primary_key=True),
+    Column("owner", Text, nullable=False),
+    Column("session", Text, nullable=False),
+    Column("policy", String(32), nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("container", String(64)),
+    Column("image", Text),
+    Column("folder", Text, nullable=False),  # its name below the workspaces' root
+    Column("created", Float, nullable=False),
+    Column("active", Float, nullable=False),
+    Column("started", Float),
+    Column("reason", Text),
+    Index("ux_sandboxes_owner_session", "owner", "session", unique=True),
+    Index(None, "state"),
+)
+
+execs = Table(
+    "execs",
+    metadata,
+    Column("id", String(40), primary_key=True),
+    Column("sandbox", String(40), nullable=False),
+    Column("owner", Text, nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("argv_digest", String(64), nullable=False),
+    Column("argv_redacted", Text, nullable=False),
+    Column("exit_code", Integer),
+    Column("stdout_bytes", Integer, nullable=False, default=0),
+    Column("stderr_bytes", Integer, nullable=False, default=0),
+    Column("truncated", Boolean, nullable=False, default=False),
+    Column("reason", Text),
+    Column("report", Text),  # canonical JSON: what was restored, the usage after
+    Column("started", Float, nullable=False),
+    Column("finished", Float),
+    Index(None, "sandbox"),
+    Index(None, "state"),
+)
+
+kernels = Table(
+    "kernels",
+    metadata,
+    Column("id", String(40), primary_key=True),
+    Column("owner", Text, nullable=False),  # `pool` while it is warm
+    Column("run", Text),
+    Column("state", String(16), nullable=False),
+    Column("container", String(64)),
+    Column("image", Text, nullable=False),
+    Column("folder", Text, nullable=False),
+    Column("granted", Text, nullable=False),
+    Column("ours", Boolean, nullable=False),  # sandboxd made the folders and removes them
+    Column("warm", Boolean, nullable=False),
+    Column("caller", Text),  # "pid:start time" of the process that must outlive it
+    Column("created", Float, nullable=False),
+    Column("seen", Float, nullable=False),
+    Column("finished", Float),
+    Column("exit_code", Integer),
+    Column("reason", Text),
+    Index(None, "state"),
+)
+
+# The first answer to a key; null until there is one.
+idempotency = Table(
+    "idempotency",
+    metadata,
+    Column("owner", Text, primary_key=True),
+    Column("key", Text, primary_key=True),
+    Column("request", String(64), nullable=False),
+    Column("resource", String(40), nullable=False),
+    Column("answer", Text),
+    Column("created", Float, nullable=False),
+)
+
+# What a ticket allows. The secret itself is a MAC over the id and is not stored.
+tickets = Table(
+    "tickets",
+    metadata,
+    Column("id", String(40), primary_key=True),
+    Column("owner", Text, nullable=False),
+    Column("scope", Text, nullable=False),
+    Column("effects", Text, nullable=False),
+    Column("created", Float, nullable=False),
+    Column("expires", Float, nullable=False),
+)
+
+image_jobs = Table(
+    "image_jobs",
+    metadata,
+    Column("id", String(40), primary_key=True),
+    Column("kind", String(8), nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("progress", Float, nullable=False),
+    Column("step", Text, nullable=False),
+    Column("log", Text, nullable=False),
+    Column("image", Text),
+    Column("reason", Text),
+    Column("created", Float, nullable=False),
+    Column("finished", Float),
+)
+
+# Images that containers were started from: a rerun may ask for one of these by id.
+used_images = Table(
+    "used_images", metadata, Column("id", Text, primary_key=True), Column("first_used", Float, nullable=False)
+)
+
+facts = Table("facts", metadata, Column("name", Text, primary_key=True), Column("value", Text, nullable=False))
 
 
 def workspace_key(owner: str, session: str) -> str:

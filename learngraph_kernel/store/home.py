@@ -46,10 +46,6 @@ class Home:
     def samples(self) -> Path:
         return self.root / "samples"
 
-    @property
-    def sockets(self) -> Path:
-        return self.root / "run"
-
     def ensure(self) -> None:
         """Makes the folder and its parts, readable by their owner only (0700).
 
@@ -59,7 +55,7 @@ class Home:
             StoreUnavailable: a part cannot be made (no permission, a file is in the way).
             StorageFull: no room.
         """
-        parts = (self.root, self.artifacts, self.runs, self.keys, self.samples, self.sockets)
+        parts = (self.root, self.artifacts, self.runs, self.keys, self.samples)
         try:
             for part in parts:
                 part.mkdir(mode=0o700, parents=True, exist_ok=True)

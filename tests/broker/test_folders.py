@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -36,3 +37,13 @@ def test_what_a_killed_process_left_is_cleared_away_and_the_rest_is_kept(tempora
     assert killed.stdout.strip()
     assert {path.name for path in temporary.glob("lg-*")} == {mine.name, kept.name, foreign.name}
     alive.communicate("")
+
+
+def test_a_pipe_or_link_in_the_owners_place_is_left_alone(temporary: Path) -> None:
+    """A sandboxed kernel has a folder there too; a pipe must not make every later run wait."""
+    for name in ("lg-pipe", "lg-link"):
+        (temporary / name).mkdir()
+    os.mkfifo(temporary / "lg-pipe" / "owner")
+    (temporary / "lg-link" / "owner").symlink_to("/proc/self/environ")
+    make_folder()
+    assert (temporary / "lg-pipe").exists() and (temporary / "lg-link").exists()

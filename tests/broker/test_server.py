@@ -117,13 +117,13 @@ def test_what_is_no_call_under_the_ticket_is_refused_and_the_connection_closed(
 @pytest.mark.parametrize(
     ("method", "code"),
     [
-        ("lookup.sources", "method_unknown"),
-        ("lookup.tables", "method_unknown"),
-        ("lookup.runs", "method_unknown"),
-        ("begin_cell", "method_unknown"),
-        ("close", "method_unknown"),
-        ("__class__", "method_unknown"),
-        ("", "method_unknown"),
+        ("lookup.sources", "unknown_method"),
+        ("lookup.tables", "unknown_method"),
+        ("lookup.runs", "unknown_method"),
+        ("begin_cell", "unknown_method"),
+        ("close", "unknown_method"),
+        ("__class__", "unknown_method"),
+        ("", "unknown_method"),
     ],
 )
 def test_a_run_offers_its_methods_and_nothing_else(broker: Broker, method: str, code: str) -> None:

@@ -6,10 +6,13 @@ import io
 import json
 import sys
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from learngraph_kernel.cli import main
+from learngraph_kernel.cli.audit_command import _REASONS
+from learngraph_kernel.evidence.audit.matching import Rejection
 
 
 @pytest.fixture
@@ -62,6 +65,10 @@ def test_json_is_one_list_of_findings(capsys: pytest.CaptureFixture[str]) -> Non
 def test_several_files_of_facts(folder: Path, capsys: pytest.CaptureFixture[str], facts: list[str]) -> None:
     (folder / "t.md").write_text("JFK had 6,077 flights and 128 gates.")
     assert run(capsys, "t.md", *facts)[0] == 0
+
+
+def test_every_reason_for_a_rejection_has_words_for_people() -> None:
+    assert set(_REASONS) == {*get_args(Rejection), "chance"}
 
 
 @pytest.mark.usefixtures("folder")

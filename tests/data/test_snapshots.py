@@ -229,3 +229,9 @@ def test_a_record_that_does_not_fit_its_file_is_found(shop: DuckDBSource, artifa
     other = SnapshotInfo(**{**{name: getattr(info, name) for name in SnapshotInfo.__slots__}, "row_count": 2})
     with pytest.raises(SnapshotUnreadable, match="other rows or columns"):
         open_snapshot(other, artifacts)
+
+
+def test_the_record_names_the_columns_that_come_from_no_table(shop: DuckDBSource, artifacts: ArtifactStore) -> None:
+    info = snap(shop, "select id, 45 as share from orders", artifacts).info
+    assert info.constants == ("share",)
+    assert SnapshotInfo.from_json(info.as_json()) == info

@@ -1,13 +1,13 @@
 """What is killed in test_crash.py: for each line it reads it forks a child that takes a run of 30 calls to its end.
 
 The parent has everything imported, so that an attempt costs what a run costs and not what Python costs. A child writes
-into a journal that outlives it: `begun` once the run is its own, `did CALL` when a call
-really happens, `got CALL ANSWER` when it was acknowledged.
+into a journal that outlives it: `did CALL` when a call really happens, `got CALL ANSWER` when it was acknowledged.
 """
 
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import os
 import sys
@@ -112,7 +112,6 @@ def attempt(home: Home, workspace: Path, run: str, write: Any) -> None:
             run = begin_run(store, plan, ACTOR)
         else:
             recording = take_over(store, run, ACTOR)
-        write("begun")
         state = new_state(store, home, plan, run)
         session = RunSession(state, store.ledger, new_ticket("secret", run), actor=ACTOR, recording=recording)
         recorder = CellRecorder(store, session, Silent(), actor=ACTOR)
@@ -133,6 +132,7 @@ def main() -> None:
     home = Home.default()
     for line in sys.stdin:
         workspace, run, journal = line.strip().split("\t")
+        gc.freeze()  # the children share what is imported instead of copying it when they collect garbage
         child = os.fork()
         if child == 0:
             write = journal_of(Path(journal))

@@ -33,25 +33,16 @@ class Forge:
     workspace: Path
     chance: random.Random
     kills: int = 0
-    longest: float = 0.0
 
     def attempt(self, run: str, journal: Path, *, kill: bool = True) -> bool:
         """One attempt, killed at a random moment unless it is quicker; whether it came to its end."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
-        known = lines_of(journal).count("begun")
+        known = answers_in(journal)
         print(self.workspace, run, journal, sep="\t", file=self.process.stdin, flush=True)
         child = int(self.process.stdout.readline())
-        begin = time.monotonic()
         if kill:
-            # One kill in five anywhere, the others once the run has begun.
-            while self.kills % 5 and not ended(child) and lines_of(journal).count("begun") == known:
-                time.sleep(0.001)
-            moment = (
-                time.monotonic() + self.chance.random() ** 3 * self.longest
-            )  # early ones more often: replays are quick
-            while not ended(child) and time.monotonic() < moment:
-                time.sleep(0.001)
+            self.wait_for_a_moment(child, journal, known + self.chance.randrange(1, 8))
             os.kill(child, signal.SIGKILL)  # a child that has ended stays a zombie until it is asked about
         print(file=self.process.stdin, flush=True)
         status = int(self.process.stdout.readline())
@@ -60,9 +51,18 @@ class Forge:
             self.kills += 1
             return False
         assert status == 0, "an attempt failed: see standard error"
-        if not kill:
-            self.longest = time.monotonic() - begin
         return True
+
+    def wait_for_a_moment(self, child: int, journal: Path, answers: int) -> None:
+        """Until so many answers are acknowledged or the run is at its end, and then somewhere in what comes next.
+
+        One time in five the moment lies anywhere from the very start on.
+        """
+        if self.chance.random() < 0.2:
+            answers = 0
+        while not ended(child) and answers_in(journal) < min(answers, CALLS):
+            time.sleep(0.003)
+        time.sleep(self.chance.random() * (0.01 if 0 < answers < CALLS else 0.3))
 
 
 @pytest.fixture
@@ -98,10 +98,14 @@ def lines_of(journal: Path) -> list[str]:
     return journal.read_text().splitlines() if journal.exists() else []
 
 
+def answers_in(journal: Path) -> int:
+    return len({line for line in lines_of(journal) if line.startswith("got")})
+
+
 def check_journal(store: Store, run: str, journal: Path) -> None:
     """Nothing acknowledged is missing from the ledger or has another answer; nothing happened after it was answered."""
     answers: dict[str, str] = {}
-    for kind, call, *answer in (line.split() for line in lines_of(journal) if line != "begun"):
+    for kind, call, *answer in map(str.split, lines_of(journal)):
         if kind == "did":
             assert call not in answers, f"call {call} was answered and happened again"
         else:

@@ -31,7 +31,7 @@ def test_exit_handlers_of_cells_run(learngraph: Command, write_notebook: Command
 
 def test_a_kernel_that_does_not_leave_is_killed(learngraph: Command, write_notebook: Command, workspace: Path) -> None:
     write_notebook("import atexit, os, time\nprint(os.getpid())\n_ = atexit.register(time.sleep, 300)")
-    done = learngraph("run", workspace / "nb.ipynb", "-o", workspace / "out.ipynb", timeout=60)
+    done = learngraph("run", workspace / "nb.ipynb", "-o", workspace / "out.ipynb", timeout=120)
     assert done.code == 0
 
 
@@ -64,7 +64,7 @@ def test_outside_a_run_an_input_is_the_callers_own_variable(home: Path, workspac
         "print(lg.report('In [[i:week]].'))\n"
     )
     done = subprocess.run(
-        [sys.executable, "script.py"], cwd=workspace, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "script.py"], cwd=workspace, capture_output=True, text=True, timeout=120, check=False
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[0] == "2013-W07"
@@ -74,7 +74,7 @@ def test_outside_a_run_an_input_is_the_callers_own_variable(home: Path, workspac
 def test_outside_a_run_a_name_without_a_variable_is_refused(home: Path, workspace: Path) -> None:
     (workspace / "script.py").write_text("import learngraph_kernel as lg\nlg.input('week')\n")
     done = subprocess.run(
-        [sys.executable, "script.py"], cwd=workspace, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "script.py"], cwd=workspace, capture_output=True, text=True, timeout=120, check=False
     )
     assert done.returncode != 0
     assert "no parameter 'week'" in done.stderr

@@ -6,7 +6,7 @@ import base64
 
 import pytest
 
-from learngraph_kernel.runs.parameter_options import collect, split_assignment
+from learngraph_kernel.runs.parameter_options import collect
 from learngraph_kernel.runs.parameter_text import RawText
 from learngraph_kernel.runs.parameters import ParameterError
 
@@ -53,9 +53,3 @@ def test_an_option_that_cannot_be_read_is_named(options, words):
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(ParameterError, match=r"nowhere\.yaml"):
         collect(files=[tmp_path / "nowhere.yaml"])
-
-
-def test_an_assignment_splits_at_its_first_equals_sign():
-    assert split_assignment("q=a=b") == ("q", "a=b")
-    with pytest.raises(ParameterError, match="gives no value"):
-        split_assignment("week")

@@ -138,3 +138,19 @@ def test_an_interrupt_ends_the_kernel_and_records_the_run_as_cancelled(
     kernel = int((workspace / "pid").read_text())
     with pytest.raises(ProcessLookupError):
         os.kill(kernel, 0)
+
+
+def test_a_run_that_timed_out_goes_on_with_a_longer_limit(learngraph: Command, write_notebook: Command) -> None:
+    path = write_notebook('import learngraph_kernel as lg\nlg.log("here")', "import time\ntime.sleep(2)")
+    run = learngraph("run", path, "--execution-timeout", 1, "--json")
+    assert (run.code, run.json["error"]["code"]) == (1, "cell_timeout")
+    resumed = learngraph("resume", run.json["run_id"], "--execution-timeout", 60, "--json")
+    assert (resumed.code, resumed.json["status"]) == (0, "completed")
+    shown = learngraph("show", run.json["run_id"], "--no-events", "--json").json
+    assert [(call["method"], call["state"]) for call in shown["calls"]] == [("log", "completed")]
+    assert shown["events"] == resumed_events(learngraph, run.json["run_id"])
+
+
+def resumed_events(learngraph: Command, run_id: str) -> int:
+    """How many events a run has, counted."""
+    return len(learngraph("show", run_id, "--json").json["events"])

@@ -302,3 +302,11 @@ def test_a_name_that_would_leave_the_folder_is_never_written(
 def test_what_is_no_hash_names_no_artifact() -> None:
     data = {"result": {"$artifact": "../../x"}, "artifacts": ["/etc/passwd", 5, {"a": 1}, "a" * 64]}
     assert list(artifacts_named({"type": "call.completed", "data": data})) == ["a" * 64]
+
+
+def test_an_empty_folder_that_was_added_is_named(files: dict[str, bytes], tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    write_folder(RunParts("run", {name: holds(data) for name, data in files.items()}), folder)
+    (folder / "notes" / "old").mkdir(parents=True)
+    verification = verify_parts(parts_of_folder(folder))
+    assert (codes(verification), named(verification)) == ({"file_extra"}, {"notes/old"})

@@ -1,4 +1,4 @@
-"""The engine and the image, both real, and a local site to fetch from. Without an engine its tests are skipped, one line
+"""The engine and the image, both real, and a local site to fetch from. Without an engine tests are skipped, a line
 each."""
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ def test_ensure_makes_private_folders_and_tightens_a_lax_root(tmp_path: Path) ->
     home.root.mkdir(mode=0o755)
     home.ensure()
     home.ensure()
-    for folder in (home.root, home.artifacts, home.runs, home.keys, home.samples, home.sockets):
+    for folder in (home.root, home.artifacts, home.runs, home.keys, home.samples):
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 

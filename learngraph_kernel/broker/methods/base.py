@@ -30,6 +30,18 @@ class Method:
     effect: ClassVar[Effect] = "read"
     external: ClassVar[bool] = False
 
+    def effect_of(self, arguments: dict[str, Any]) -> Effect:
+        """What this call does to the world, where that depends on its arguments."""
+        return self.effect
+
+    def asks_outside(self, arguments: dict[str, Any]) -> bool:
+        """Whether the answer of this call comes from outside, where that depends on its arguments."""
+        return self.external
+
+    def again(self, state: RunState, arguments: dict[str, Any], recorded: Any) -> Any:
+        """The result in a rerun of a call that asked outside; by default what the original run got."""
+        return recorded
+
     def perform(self, state: RunState, ticket: Ticket, arguments: dict[str, Any]) -> Any:
         """Does the work; returns an encoded JSON result."""
         raise BadCall(f"{self.name} cannot be called")

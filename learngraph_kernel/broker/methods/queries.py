@@ -50,7 +50,7 @@ class QueryCall(Method):
         rows = list(state.book.snapshots[info.ref].rows(0, PREVIEW_ROWS))
         return {
             "snapshot": result["snapshot"],
-            "path": str(state.artifacts.path(info.artifact)),
+            "path": str(state.grant(state.artifacts.path(info.artifact))),
             "bundle": mimebundle_for_snapshot(info, rows, language=state.language, run=state.run_id),
         }
 

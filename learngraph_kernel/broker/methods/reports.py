@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from learngraph_kernel.broker.methods.base import BadCall, Method, text_argument
+from learngraph_kernel.broker.methods.base import BadCall, Effect, Method, text_argument
 from learngraph_kernel.broker.state import RunState
 from learngraph_kernel.broker.ticket import Ticket
 from learngraph_kernel.errors import LearnGraphError
@@ -22,11 +22,21 @@ class ReportRefused(LearnGraphError):
 class ReportCall(Method):
     """Resolves the citations; a model's text goes back for repair, then a formal run fails.
 
-    External only in part: a repair asks the model. The repaired text is in the record, so neither resume nor rerun asks
-    again.
+    A model's text is from outside as far as its repair goes: the repaired text is in the recorded document, and a rerun
+    makes its own document from that. The numbers in it are always resolved anew.
     """
 
     name = "report"
+
+    def effect_of(self, arguments: dict[str, Any]) -> Effect:
+        return "read" if arguments.get("answer") is None else "model"
+
+    def asks_outside(self, arguments: dict[str, Any]) -> bool:
+        return arguments.get("answer") is not None
+
+    def again(self, state: RunState, arguments: dict[str, Any], recorded: Any) -> Any:
+        text = state.artifacts.read_json(recorded["document"])["source"]
+        return self._checked(self._build(text, state), recorded["repairs"], state)
 
     def perform(self, state: RunState, ticket: Ticket, arguments: dict[str, Any]) -> Any:
         text = text_argument(arguments, "text")
@@ -35,6 +45,9 @@ class ReportCall(Method):
         while _blocking(document) and answer is not None and repairs < state.max_repairs:
             text, repairs = self._repair(state, answer, document), repairs + 1
             document = self._build(text, state)
+        return self._checked(document, repairs, state)
+
+    def _checked(self, document: ReportDocument, repairs: int, state: RunState) -> Any:
         state.violations = [violation.as_json() for violation in document.violations]
         if state.formal and _blocking(document):
             raise _refused(document, repairs)

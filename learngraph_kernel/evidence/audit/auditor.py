@@ -275,8 +275,8 @@ def _intervals(claim: Claim, sentence: Sentence, clause: Clause, has_base: bool)
         half = 0.5 if claim.unit in PROPORTIONS else 0.0
         low, high = low - half, high + half
     up, down = (low, high, width), (-high, -low, width)
-    if claim.numeral.signed:
-        return [up]
+    if claim.numeral.signed or claim.unit == "x":
+        return [up]  # "halved" is a ratio of 0.5, whatever its direction
     if claim.sign in ("down", "loss"):
         return [down]
     if claim.sign == "up":

@@ -57,6 +57,8 @@ def make_claim(numeral: Numeral, sentence: Sentence) -> Claim | None:
     low = numeral.value if numeral.low is None else numeral.low
     high = numeral.value if numeral.high is None else numeral.high
     loose = numeral.kind == "range" or numeral.hedge is not None
+    if numeral.text.endswith("折") and not loose:
+        low, high = numeral.value - HALF, numeral.value + HALF  # a price cut is agreed, not estimated
     exact = not loose and numeral.value == numeral.value.to_integral_value() and high - low in (0, 1)
     level = cues.LEVEL_BEFORE.search(before) is not None and cues.BY_BEFORE.search(before) is None
     sign: Sign = None if numeral.signed or level else numeral.direction

@@ -29,7 +29,7 @@ COMPARISON = re.compile(
 SHARE = re.compile(
     r"\b(?:of|share|shares|account\w*|proportion|portion|percentage|represent\w*|rate|made up|makes? up"
     r"|making up|contribut\w+|"
-    r"margin|compris\w+|constitut\w+|fraction)\b|占|比重|份额|比例|占比|其中|率|贡献",
+    r"margin|compris\w+|constitut\w+|fraction)\b|占|比重|份额|比例|占比|其中|率|贡献|折|(?:是|为|相当于)(?=[^，。,；]{1,12}的)",
     re.I,
 )
 TOTAL = re.compile(
@@ -60,7 +60,7 @@ BASE = re.compile(
     r"|against|relative to|above|below|exceed\w*|outsold|outpac\w+"
     r"|outperform\w*|surpass\w*|trail\w*|ahead of|behind"
     r"|that of|as (?:many|much|large|high|long|big|great)\b.*?\bas|times)\b"
-    r"|(?<![占同环对相之])比(?![例重率较值])|较|相比|高于|低于|超过|(?:是|为)(?=[^，。,；]{1,12}的)",
+    r"|(?<![占同环对相之])比(?![例重率较值])|较|相比|高于|低于|超过|(?:是|为|相当于)(?=[^，。,；]{1,12}的)",
     re.I,
 )
 LEVEL_BEFORE = re.compile(

@@ -192,6 +192,8 @@ class Deriver:
                 yield from _part_of_line(line, named)
             if axis.kind == "row" and named:
                 yield from self._part_of_rest(table, axis, context)
+            if axis.kind == "header" and axis.measure and named:
+                yield from self._part_of_sums(table, axis, context)
 
     def _part_of_rest(self, table: Table, axis: Axis, context: Context) -> Iterator[Derived]:
         """Several rows under a named label as part of all rows: one airport's weeks of all airports' weeks."""
@@ -204,6 +206,20 @@ class Deriver:
             total = sum(fact.number for fact in whole)
             if len(part) >= 2 and total > 0 and min(fact.number for fact in whole) >= 0:
                 yield Derived(sum(fact.number for fact in part) / total * 100, "share", tuple(part), tuple(whole))
+
+    def _part_of_sums(self, table: Table, axis: Axis, context: Context) -> Iterator[Derived]:
+        """One quantity's sum as part of another's: all cancelled flights of all flights."""
+        named = context.get(axis.id, frozenset())
+        others = {each: labels for each, labels in context.items() if each != axis.id}
+        place = table.axes.index(axis)
+        for first, second in combinations(self._columns(table, others), 2):
+            a, b = sum(fact.number for fact in first), sum(fact.number for fact in second)
+            hits = len({first[0].labels[place], second[0].labels[place]} & named)
+            if hits < min(len(named), 2) or first[0].unit != second[0].unit or first[0].unit in ("%", FRACTION):
+                continue
+            (part, least), (whole, most) = ((first, a), (second, b)) if a <= b else ((second, b), (first, a))
+            if most > 0 and min(fact.number for fact in (*first, *second)) >= 0:
+                yield Derived(least / most * 100, "share", tuple(part), tuple(whole))
 
     # --- sums and means
 

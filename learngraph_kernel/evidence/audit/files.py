@@ -12,6 +12,7 @@ import csv
 import io
 import json
 import math
+import re
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
@@ -178,12 +179,22 @@ def _workbook(path: Path, name: str) -> dict[str, Rows]:
         book.close()
 
 
+_MONEY_FORMAT = re.compile(r"\[\$([A-Z]{3}|[A-Z]{0,2}[$€£¥₹₩])[^\]]*\]|([$€£¥])")
+"""`[$€-407]`, `[$USD]`, `"$"#,##0`: what Excel shows before or behind the number."""
+
+
 def _excel_text(cell: Any) -> str:
     value = cell.value
     number_format = getattr(cell, "number_format", None) or ""
     if isinstance(value, int | float) and not isinstance(value, bool) and "%" in number_format:
         percent = (Decimal(repr(value)) * 100).normalize()
         return f"{percent:f}%"
+    if (
+        isinstance(value, int | float)
+        and not isinstance(value, bool)
+        and (money := _MONEY_FORMAT.search(number_format))
+    ):
+        return f"{'-' if value < 0 else ''}{(money[1] or money[2]).strip()}{_text(abs(value))}"
     return _text(value)
 
 
@@ -205,7 +216,11 @@ def _text(value: Any) -> str:
 def _json(text: str, path: Path, name: str) -> dict[str, Rows]:
     try:
         body = json.loads(text, parse_float=str, parse_int=str, parse_constant=lambda _: None)
+    except RecursionError as error:
+        raise AuditInput("this JSON is nested too deeply", where=str(path), remedy="pass a plain table") from error
     except json.JSONDecodeError as error:
+        if error.msg == "Extra data" and text[: error.pos].strip().count("\n") == 0 and text[error.pos - 1] == "\n":
+            return {name: _json_lines(text, path)}  # JSON lines under the plain suffix
         raise AuditInput(
             f"is no JSON: {error.msg} at line {error.lineno}, column {error.colno}",
             where=str(path),
@@ -215,9 +230,12 @@ def _json(text: str, path: Path, name: str) -> dict[str, Rows]:
     if rows is not None:
         return {name: rows}
     if isinstance(body, Mapping) and body:
-        tables = {f"{name}[{key}]": _json_table(value) for key, value in body.items()}
-        if all(table is not None for table in tables.values()):
-            return {key: table for key, table in tables.items() if table is not None}
+        tables = {f"{name}[{key}]": _json_table(value) for key, value in body.items() if key != "schema"}
+        kept = {key: table for key, table in tables.items() if table is not None}
+        if kept and all(
+            f"{name}[{key}]" in kept or _scalars([value]) for key, value in body.items() if key != "schema"
+        ):
+            return kept  # a title or a date beside the tables is no table
     raise AuditInput(
         "this JSON is no table",
         where=str(path),
@@ -235,16 +253,23 @@ def _json_table(body: Any) -> Rows | None:
                 else None
             )
         if all(isinstance(row, Mapping) for row in body):
+            body = [_flat(row) for row in body]
             header = list(dict.fromkeys(key for row in body for key in row))
             if _scalars(cell for row in body for cell in row.values()):
                 return [header, *([_json_text(row.get(key)) for key in header] for row in body)]
         return None
     if not isinstance(body, Mapping) or not body:
         return None
-    if isinstance(body.get("columns"), list) and isinstance(body.get("rows"), list):
-        header = [column["name"] if isinstance(column, Mapping) else str(column) for column in body["columns"]]
-        inner = _json_table([header, *body["rows"]]) if all(isinstance(row, list) for row in body["rows"]) else None
-        return inner or _json_table(body["rows"])
+    rows = body.get("rows", body.get("data"))
+    if isinstance(body.get("columns"), list) and isinstance(rows, list):
+        header = [
+            str(column.get("name", "")) if isinstance(column, Mapping) else str(column) for column in body["columns"]
+        ]
+        names = body.get("index")  # as pandas splits a frame
+        if isinstance(names, list) and _names_rows(names, rows):
+            header, rows = ["", *header], [[name, *row] for name, row in zip(names, rows, strict=True)]
+        inner = _json_table([header, *rows]) if all(isinstance(row, list) for row in rows) else None
+        return inner or _json_table(rows)
     if all(isinstance(column, list) and _scalars(column) for column in body.values()):
         longest = max(len(column) for column in body.values())
         cells = [[_json_text(cell) for cell in column] + [""] * (longest - len(column)) for column in body.values()]
@@ -252,6 +277,20 @@ def _json_table(body: Any) -> Rows | None:
     if _scalars(body.values()):
         return [["name", "value"], *([key, _json_text(value)] for key, value in body.items())]
     return None
+
+
+def _names_rows(names: list[Any], rows: list[Any]) -> bool:
+    """Whether an index says more than the rows' places do."""
+    fits = len(names) == len(rows) and all(isinstance(row, list) for row in rows)
+    return fits and [str(name) for name in names] != [str(place) for place in range(len(rows))]
+
+
+def _flat(row: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """An object with objects inside as one level: `{"x": {"y": 5}}` → `{"x.y": 5}`."""
+    flat: dict[str, Any] = {}
+    for key, value in row.items():
+        flat |= _flat(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {f"{prefix}{key}": value}
+    return flat
 
 
 def _scalars(values: Any) -> bool:

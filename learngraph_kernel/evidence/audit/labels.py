@@ -70,6 +70,14 @@ class Axis:
     title: str = ""
     ref: str = ""
 
+    @property
+    def latest(self) -> frozenset[int]:
+        """The last of its periods, or the only one; empty when it has none."""
+        periods = [label.id for label in self.labels if label.period is not None and not label.changes]
+        if self.ordered and self.rank:
+            return frozenset({max(self.rank, key=lambda label: self.rank[label])})
+        return frozenset(periods) if len(periods) == 1 else frozenset()
+
 
 @dataclass(frozen=True, slots=True)
 class Mention:

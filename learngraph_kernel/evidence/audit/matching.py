@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from typing import Literal
 
 from learngraph_kernel.evidence.audit.claims import HALF, Claim, agrees, compatible, ends, matches, thing, unit_factors
 from learngraph_kernel.evidence.audit.sentences import Attribution
@@ -21,6 +22,9 @@ SMALL_INTEGER = 12
 """Bare integers up to this are in almost any table; they need a label or a unit to be grounded."""
 LOOSE_WIDTH = Decimal("0.1")
 """A hedge or range wider than this share of its value needs a label to be grounded."""
+
+Rejection = Literal["label", "small_integer", "level", "loose"]
+"""Why a cell that holds the number does not ground it."""
 
 Named = Mapping[int, Attribution]
 """By axis id: the labels that the text attaches to the number."""
@@ -33,12 +37,12 @@ class Identity:
     Attributes:
         fact: the cell.
         support: on how many axes the text names the cell's label.
-        rejected: why it does not ground the number (`label`, `small_integer`, `level`, `loose`), or None.
+        rejected: why it does not ground the number, or None.
     """
 
     fact: Fact
     support: int
-    rejected: str | None
+    rejected: Rejection | None
 
 
 class ValueIndex:
@@ -94,7 +98,7 @@ def _point_identities(claim: Claim, facts: Facts, index: ValueIndex, named: Name
     for fact in found:
         table = facts.tables[fact.table]
         support = _support(fact, table, facts, named)
-        rejected = None
+        rejected: Rejection | None = None
         if _contradicted(fact, table, facts, named) or (support == 0 and elsewhere - {fact.table}):
             rejected = "label"
         elif _small(claim) and not _small_is_supported(claim, fact, table, named, support):
@@ -120,8 +124,10 @@ def _support(fact: Fact, table: Table, facts: Facts, named: Named) -> int:
 def _contradicted(fact: Fact, table: Table, facts: Facts, named: Named) -> bool:
     for axis, label in zip(table.axes, fact.labels, strict=True):
         attribution = named.get(axis.id)
-        if attribution is not None and label not in attribution.labels:
-            return True
+        if attribution is None or label in attribution.labels:
+            continue
+        if not (label >= 0 and facts.labels[label].changes and attribution.labels <= axis.latest):
+            return True  # a column of changes says them of the last period
     attribution = named.get(facts.table_axis.id)
     if attribution is None:
         return False

@@ -236,6 +236,10 @@ class _Reader:
         for axis in self.table.axes:
             members = [label for label in axis.labels if not label.total]
             times = _times(members)
+            if times is None and axis.kind == "header":  # periods, and a column that says the change between them
+                members = [label for label in members if not label.changes]
+                times = _times(members) if len(members) > 1 else None
+                members = members if times is not None else [label for label in axis.labels if not label.total]
             axis.ordered = times is not None
             if times is not None:
                 periods += axis.kind == "header"

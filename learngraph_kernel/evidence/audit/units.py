@@ -89,7 +89,7 @@ SCALES: dict[str, Decimal] = {
         6: "m mn mln mio mm million millions 百万",
         7: "crore crores 千万",
         8: "亿 億",
-        9: "b bn billion billions 十亿",
+        9: "b bn billion billions mrd 十亿",
         10: "百亿",
         12: "t tn trn trillion trillions 万亿 兆",
     }.items()
@@ -144,7 +144,7 @@ _ZH_MONEY = r"(?:美元|美金|欧元|英镑|日元|港元|港币|韩元|卢布|
 _ZH_SCALE = r"(?:万亿|百亿|十亿|千万|百万|十万|亿|万|千)"
 
 _SCALE_WORD = re.compile(
-    r"\b(thousands?|millions?|billions?|trillions?|lakhs?|crores?|mln|bn)\b|(?:^|[\s(])([’']000s?|000s)\b"
+    r"\b(thousands?|millions?|billions?|trillions?|lakhs?|crores?|mln|mio|mrd|bn)\b|(?:^|[\s(])([’']000s?|000s)\b"
 )
 _SCALE_AFTER_MONEY = re.compile(rf"{_MONEY_WORD}\s?(k|m|mn|mm|b|bn|tn|trn|000)\b")
 _SCALE_ALONE = re.compile(r"^(?:in\s+)?(k|mn|bn|mln|000|[’']000)s?$")

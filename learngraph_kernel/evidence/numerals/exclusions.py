@@ -170,7 +170,6 @@ _ALNUM = re.compile(r"[A-Za-z_]++(?:[-_./]?[0-9][0-9A-Za-z_]*|[-_.][A-Za-z]+(?=[
 _HYPHEN_PLAIN = frozenset(
     "sub under over about around plus minus nearly of to up down some non at by from a the or and than between only mid".split()
 )
-_MID_YEAR = re.compile(rf"(?:mid|late|early|end|pre|post)-(?:{_MONTH}|{_YEAR}s?)", re.IGNORECASE)
 
 
 def match_word(text: str, start: int, end: int, word: str) -> Excluded | None:
@@ -320,7 +319,11 @@ def _stated(text: str, start: int, end: int) -> bool:
     """Whether bare digits stand as a value: a unit behind, or a sign, a currency or a verb of amount before."""
     if re.search(r"(?:^|[^0-9A-Za-z])[-+–$€£¥]$|[$€£¥]-?$", text[max(0, start - 2) : start]):
         return True
-    return quantity_follows(text, end) or _LEVEL_BEFORE.search(text[max(0, start - 14) : start]) is not None
+    if quantity_follows(text, end):
+        return True
+    level = _LEVEL_BEFORE.search(text[max(0, start - 14) : start])
+    adjective = level is not None and level.group().strip().lower() in ("total", "totals")
+    return level is not None and not (adjective and re.match(r" [a-z]", text[end : end + 2]))  # "total 2022 revenue"
 
 
 def match_line_mark(text: str, start: int, floor: int) -> Excluded | None:
@@ -419,7 +422,6 @@ _PHRASES = re.compile(
     r"\b(?:" + "|".join(sorted(map(re.escape, idioms.ENGLISH_PHRASES), key=len, reverse=True)) + r")(?![A-Za-z])",
     re.IGNORECASE,
 )
-_PHRASE_LONGEST = 14
 
 
 def match_phrase(text: str, start: int, floor: int) -> Excluded | None:

@@ -127,6 +127,11 @@ _MOVES = re.compile(
     re.IGNORECASE,
 )
 
+_BY = re.compile(
+    r"\b(?:rose|fell|grew|climbed|gained|lost|(?:in|de)creased?|dropped|declined|up|down|(?:in|de)creas(?:e|ing)) by (?:\w+ )?$",
+    re.IGNORECASE,
+)
+
 
 def joins_range(text: str, left: Reading, right: Reading) -> bool:
     """Whether two neighbouring readings are the ends of one range (`3–5 %`, `from 3 to 5`, `三至五成`)."""
@@ -143,6 +148,8 @@ def joins_range(text: str, left: Reading, right: Reading) -> bool:
     if _OR.search(gap):
         return left.form == right.form == "words" and right.value == left.value + 1 and left.unit is None
     if _TO.search(gap):
+        if _BY.search(before) and left.unit is None and right.value > 3 * left.value:
+            return False  # "rose by 60 to 1,310": a change, and where it led
         if origin := _FROM.search(before):
             return _MOVES.search(_sentence(before[: origin.start()])) is None
         return (

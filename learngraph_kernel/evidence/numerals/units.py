@@ -103,7 +103,6 @@ _HAN_UNIT = re.compile(
 )
 _CHENG = re.compile(r"成(?![为立功本员都交长绩果品型分套熟形效就])")
 _ZHE = re.compile(r"折(?![叠旧合线腾磨射返])")
-_HAN_GAP = re.compile(r" ?")
 _WORD = re.compile(r"([ \u2009\u202f-]?)((?:p\.p\.|[A-Za-z°℃µ×][A-Za-z²³°]*+(?:/[A-Za-z]++)?|km²|m²)2?)")
 _SECOND = re.compile(r"[ -]([A-Za-z]++)(?: ([A-Za-z]++))?")
 _SYMBOL_AFTER = re.compile(r" ?(%|‰|€|£|¥|₹|\$)")

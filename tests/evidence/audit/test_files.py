@@ -118,7 +118,7 @@ BAD = [
     ("f.parquet", b"PAR1 but no", "no Parquet"),
     ("f.json", b"{not json", "no JSON"),
     ("f.json", b'"text"', "no table"),
-    ("f.json", b'[{"a": {"b": 1}}]', "no table"),
+    ("f.json", b'[{"a": [{"b": 1}]}]', "no table"),
     ("f.jsonl", b'{"a": 1}\nnope\n', "line 2"),
     ("f.pdf", b"%PDF", "unknown kind"),
 ]
@@ -139,3 +139,41 @@ def test_a_file_that_is_no_table_is_named_with_a_remedy(
 def test_a_folder_is_no_file(tmp_path: Path) -> None:
     with pytest.raises(AuditInput, match="folder"):
         read_facts([tmp_path], silent)
+
+
+OBJECTS = '[{"airport": "JFK", "flights": 6077}, {"airport": "LGA", "flights": 5200}]'
+SPELLINGS = {
+    "pandas split": '{"columns": ["airport", "flights"], "index": [0, 1], "data": [["JFK", 6077], ["LGA", 5200]]}',
+    "pandas table": '{"schema": {"fields": []}, "data": ' + OBJECTS + "}",
+    "lines": '{"airport": "JFK", "flights": 6077}\n{"airport": "LGA", "flights": 5200}\n',
+    "beside a title": '{"title": "Flights", "rows": ' + OBJECTS + "}",
+}
+
+
+@pytest.mark.parametrize("text", SPELLINGS.values(), ids=list(SPELLINGS))
+def test_the_ways_that_other_programs_write_a_table_as_json_are_read(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "f.json"
+    path.write_text(text)
+    assert read_one(path) == ROWS
+
+
+def test_objects_inside_a_row_become_columns(tmp_path: Path) -> None:
+    path = tmp_path / "f.json"
+    path.write_text('[{"airport": "JFK", "delay": {"mean": 14.2, "p95": 80}}]')
+    assert read_one(path) == [["airport", "delay.mean", "delay.p95"], ["JFK", "14.2", "80"]]
+
+
+def test_json_nested_without_end_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "f.json"
+    path.write_text("[" * 200_000 + "]" * 200_000)
+    with pytest.raises(AuditInput, match="nested too deeply"):
+        read_facts([path], silent)
+
+
+def test_the_currency_of_a_cell_s_format_is_seen(tmp_path: Path) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row, (value, number_format) in enumerate([(120, '"$"#,##0'), (-5.5, "[$€-407]#,##0.0"), (7, "#,##0")], 1):
+        book.active.cell(row, 1, value).number_format = number_format
+    book.save(tmp_path / "f.xlsx")
+    assert read_one(tmp_path / "f.xlsx") == [["$120"], ["-€5.5"], ["7"]]

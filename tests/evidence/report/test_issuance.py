@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -210,3 +211,41 @@ def test_a_contract_that_cannot_be_read_names_the_key(contract: dict[str, Any], 
 
 def test_a_contract_object_is_taken_as_it_is() -> None:
     assert issue(Contract(required_metrics=("flights",)), sound(), None, None, formal=True).tier == "formal"
+
+
+@pytest.mark.parametrize("text", ["It was [[v:Q1.r0.share]].", "[[table:Q1]]", "[[table:Q1 cols=share]]"])
+def test_a_cited_number_that_the_statement_itself_states_withholds(text: str) -> None:
+    run = sound()
+    run.snapshots["Q1"] = typed_in()
+    outcome = decide_on(run, text)
+    assert (outcome.tier, outcome.reasons[0].code, outcome.reasons[0].about) == (
+        "withheld",
+        "untraced_input",
+        "Q1.share",
+    )
+
+
+def test_a_metric_over_a_number_that_the_statement_states_withholds() -> None:
+    run = sound()
+    run.snapshots["Q1"] = typed_in()
+    entry = MetricInput("n", "cell(week.r0.share)", ("Q1.r0.share",), 45)
+    run.metrics["flights"] = replace(run.metrics["flights"], inputs=(entry,))
+    outcome = decide_on(run, "[[m:flights]]")
+    assert (outcome.tier, outcome.reasons[0].code) == ("withheld", "untraced_input")
+
+
+def test_a_label_and_the_data_beside_a_typed_number_may_be_cited() -> None:
+    run = sound()
+    run.snapshots["Q1"] = typed_in()
+    assert decide_on(run, "[[v:Q1.r0.flights]] [[v:Q1.r0.label]] [[table:Q1 cols=label,flights]]").tier == "formal"
+
+
+def typed_in() -> ListSnapshot:
+    columns = [("flights", "int64"), ("share", "int32"), ("label", "string")]
+    snapshot = ListSnapshot("Q1", columns, [(1903, 45, "all")])
+    snapshot.info = replace(snapshot.info, constants=("share", "label"))
+    return snapshot
+
+
+def decide_on(run: Book, text: str) -> Issuance:
+    return issue({}, run, build_document(text, run, formal=True), None, formal=True)
