@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import http.client
 import json
+import shutil
 import socket
 import ssl
+import tempfile
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -24,6 +26,7 @@ from learngraph_kernel.sandboxd.image.docker_command import Docker
 from learngraph_kernel.sandboxd.image.errors import EngineError
 from learngraph_kernel.store.database import Home, Store
 from tests.sandbox.local_site import NAMES, Site, ToSite, loopback_allowed, make_authority, start_site
+from tests.sandboxd.running import Sandboxd
 
 SOCKET = "/var/run/docker.sock"
 API = "/v1.41"
@@ -92,6 +95,15 @@ def run_container(docker_engine: Engine) -> Iterator[RunContainer]:
     yield run
     for name in names:
         docker_engine.command.call("rm", "--force", "--volumes", name)
+
+
+@pytest.fixture(scope="session")
+def sandboxd(sandbox_image: str) -> Iterator[Sandboxd]:
+    """A daemon with one warm kernel, in a process of its own."""
+    folder = Path(tempfile.mkdtemp(prefix="lg-t"))
+    with Sandboxd(folder, sandbox_image, warm_kernels=1) as running:
+        yield running
+    shutil.rmtree(folder)
 
 
 @pytest.fixture(scope="session")

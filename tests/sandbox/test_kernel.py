@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -24,14 +22,6 @@ from tests.sandboxd.running import Sandboxd
 
 SECONDS = 60.0
 SPEC = Path(__file__).parents[2] / "learngraph_kernel" / "sandbox" / "kernelspec"
-
-
-@pytest.fixture(scope="module")
-def sandboxd(sandbox_image: str) -> Iterator[Sandboxd]:
-    folder = Path(tempfile.mkdtemp(prefix="lg-t"))
-    with Sandboxd(folder, sandbox_image, warm_kernels=1) as running:
-        yield running
-    shutil.rmtree(folder)
 
 
 @pytest.fixture
