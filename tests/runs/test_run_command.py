@@ -232,3 +232,13 @@ def test_the_saved_notebook_holds_no_address_and_no_absolute_path(
     outputs = [output for cell in json.loads(text)["cells"] for output in cell["outputs"]]
     assert all({"text/html", "text/plain"} <= set(output["data"]) for output in outputs)
     assert all("<script" not in "".join(output["data"]["text/html"]) for output in outputs)
+
+
+def test_a_forgotten_parameter_value_does_not_swallow_the_next_option(
+    learngraph: Command, write_notebook: Command
+) -> None:
+    path = write_notebook("print(city)", parameters="city = 'x'")
+    said = learngraph("run", path, "-p", "city", "--formal", "--json")
+    assert said.code == 2
+    assert "city has no value" in said.json["error"]["reason"]
+    assert learngraph("run", path, "-p", "city=--formal").code == 0
