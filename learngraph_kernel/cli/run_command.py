@@ -33,6 +33,11 @@ def _two_words(args: list[str]) -> list[str]:
                 remaining.pop(0)
                 words += [name, value]
             elif len(remaining) > 1:
+                if remaining[1].startswith("--"):
+                    # A forgotten value would swallow the next option: `-p month --formal` would run without --formal.
+                    raise click.UsageError(
+                        f"{word} {remaining[0]} has no value; a value that begins with -- is {word} NAME=--…"
+                    )
                 words += [remaining.pop(0), remaining.pop(0)]
     return words
 

@@ -98,6 +98,11 @@ def describe(outcome: RunOutcome) -> None:
         remedy = f" — {error['remedy']}" if error.get("remedy") else ""
         click.echo(f"learngraph: {place}{error['reason']}{remedy}", err=True)
         if outcome.status == "failed":
-            click.echo(f"to go on from the record once it is mended: learngraph resume {outcome.run_id}", err=True)
+            # A resumed run uses the notebook as it was recorded: what was changed in the file needs a new run.
+            click.echo(
+                "a fault in the notebook: mend it and run it anew; a fault outside it, once mended:"
+                f" learngraph resume {outcome.run_id}",
+                err=True,
+            )
     if outcome.seal is not None:
         click.echo(f"{'verify':<10} learngraph verify {outcome.run_id}")

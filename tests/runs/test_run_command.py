@@ -198,6 +198,7 @@ def test_a_failed_cell_has_one_number_whether_or_not_text_stands_before_it(
     said = learngraph("run", workspace / "n.ipynb")
     assert said.err.startswith("cell 1/1  c  failed:")
     assert "learngraph: cell 1 (c): ZeroDivisionError" in said.err
+    assert "a fault in the notebook: mend it and run it anew" in said.err
 
 
 def test_a_typed_number_is_told_where_and_what_to_write(learngraph: Command, write_notebook: Command) -> None:
@@ -231,3 +232,13 @@ def test_the_saved_notebook_holds_no_address_and_no_absolute_path(
     outputs = [output for cell in json.loads(text)["cells"] for output in cell["outputs"]]
     assert all({"text/html", "text/plain"} <= set(output["data"]) for output in outputs)
     assert all("<script" not in "".join(output["data"]["text/html"]) for output in outputs)
+
+
+def test_a_forgotten_parameter_value_does_not_swallow_the_next_option(
+    learngraph: Command, write_notebook: Command
+) -> None:
+    path = write_notebook("print(city)", parameters="city = 'x'")
+    said = learngraph("run", path, "-p", "city", "--formal", "--json")
+    assert said.code == 2
+    assert "city has no value" in said.json["error"]["reason"]
+    assert learngraph("run", path, "-p", "city=--formal").code == 0
