@@ -110,7 +110,7 @@ def open_body(world: World, image: str) -> dict[str, Any]:
         "IpcMode": "host",
         "UTSMode": "host",
         "CgroupnsMode": "host",
-        "Ulimits": [{"Name": name, "Soft": 65536, "Hard": 65536} for name in ("nofile",)],
+        "Ulimits": [{"Name": "nofile", "Soft": 4096, "Hard": 4096}],
         "Mounts": [{"Type": "bind", "Source": str(source), "Target": str(target)} for source, target in binds],
         "LogConfig": {"Type": "json-file", "Config": {}},
     }

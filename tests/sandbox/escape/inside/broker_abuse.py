@@ -5,6 +5,7 @@ In the open world the socket belongs to a broker that checks nothing (`brokers.o
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
 from functools import partial
@@ -21,10 +22,13 @@ def _says(path: str, *calls: tuple[str, dict[str, Any]]) -> list[dict[str, Any]]
     with socket.socket(socket.AF_UNIX) as client:
         client.settimeout(8)
         client.connect(path)
-        for number, (method, params) in enumerate(calls):
-            message = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
-            client.sendall(json.dumps(message).encode() + b"\n")
-        client.shutdown(socket.SHUT_WR)
+        messages = [
+            {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+            for number, (method, params) in enumerate(calls)
+        ]
+        with contextlib.suppress(BrokenPipeError):  # it has refused already; what it said can still be read
+            client.sendall(b"".join(json.dumps(message).encode() + b"\n" for message in messages))
+            client.shutdown(socket.SHUT_WR)
         received = b""
         while chunk := client.recv(1 << 16):
             received += chunk

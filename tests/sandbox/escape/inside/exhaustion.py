@@ -172,11 +172,10 @@ for _limit in ("NOFILE", "FSIZE", "NPROC", "CORE"):
 
 @probe(RESOURCES)
 def spared_by_the_oom_killer() -> Outcome:
-    """Below what it was started with, so that others are killed first."""
+    """Below 0, so that processes of the host are killed before it. (Back to 0 it may go: the engine leaves that open.)"""
     path = Path("/proc/self/oom_score_adj")
-    before = int(path.read_text())
-    path.write_text(str(before - 10))
-    return escaped(f"{before} → {path.read_text().strip()}")
+    path.write_text("-10")
+    return escaped(path.read_text().strip())
 
 
 @probe(RESOURCES)

@@ -114,7 +114,7 @@ def _writes(path: str) -> Outcome:
     return escaped(f"{path} written")
 
 
-PROBES += [Probe(f"write-{name}", FILES, partial(_writes, f"{path}/escape")) for name, path in
+PROBES += [Probe(f"write-{name}", FILES, partial(_writes, f"{path}/escape-file")) for name, path in
            (("root", ""), ("etc", "/etc"), ("usr", "/usr"), ("python", "/usr/lib/python3.11"))]  # fmt: skip
 
 
