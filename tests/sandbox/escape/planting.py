@@ -105,6 +105,7 @@ def planted(marker: str, *, hardened: bool) -> Iterator[World]:
             "network namespace": os.readlink("/proc/self/ns/net"),
             "disk": base.stat().st_dev,
             "root outside": ROOT,
+            "missing capabilities": _missing_capabilities(),
             "handle": _handle(world.secret),
             "victim": stack.enter_context(_victim(world)),
             **stack.enter_context(_listeners(marker)),
@@ -137,6 +138,13 @@ def _plant_files(world: World) -> None:
         shutil.chown(world.run, UID, GID)
     else:
         world.run.chmod(0o777)
+
+
+def _missing_capabilities() -> list[str]:
+    """Those of this suite's that this machine gives nobody (it may be a virtual one)."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    bounding = next(int(line.split()[1], 16) for line in lines if line.startswith("CapBnd"))
+    return [name for name, number in (("SYS_RESOURCE", 24), ("SYS_BOOT", 22)) if not bounding >> number & 1]
 
 
 def _handle(path: Path) -> tuple[int, str] | None:

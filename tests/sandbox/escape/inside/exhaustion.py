@@ -13,7 +13,7 @@ import time
 from functools import partial
 from pathlib import Path
 
-from probing import PROBES, Outcome, Probe, escaped, held, judge, probe, reach
+from probing import PARAMETERS, PROBES, Outcome, Probe, absent, escaped, held, judge, probe, reach
 
 RESOURCES = "resource exhaustion"
 MIB = 1 << 20
@@ -52,6 +52,8 @@ def memory() -> Outcome:
 def processor_time() -> Outcome:
     """Two processes spin: either the kernel throttles them, or (on a busy machine) the quota at least stands."""
     folder = next((each for each in ("/sys/fs/cgroup/cpu", "/sys/fs/cgroup") if os.path.exists(f"{each}/cpu.stat")), "")
+    if not folder:
+        return escaped("no limit: the host's own group")  # whose files have none
     before = _throttled(folder)
     deadline = time.monotonic() + 2
     other = os.fork()
@@ -155,8 +157,15 @@ def locked_memory() -> Outcome:
     return judge(result == 0, "16 MiB locked" if result == 0 else "refused")
 
 
+def _not_shown() -> Outcome | None:
+    missing = not PARAMETERS["hardened"] and "SYS_RESOURCE" in PARAMETERS["missing capabilities"]
+    return absent("nobody has CAP_SYS_RESOURCE on this machine") if missing else None
+
+
 def _raises(limit: int) -> Outcome:
     soft, hard = resource.getrlimit(limit)
+    if hard != resource.RLIM_INFINITY and (not_shown := _not_shown()):
+        return not_shown
     try:
         resource.setrlimit(limit, (soft, hard + 1 if hard != resource.RLIM_INFINITY else hard))
     except ValueError:
@@ -173,6 +182,8 @@ for _limit in ("NOFILE", "FSIZE", "NPROC", "CORE"):
 @probe(RESOURCES)
 def spared_by_the_oom_killer() -> Outcome:
     """Below 0, so that processes of the host are killed before it. (Back to 0 it may go: the engine leaves that open.)"""
+    if not_shown := _not_shown():
+        return not_shown
     path = Path("/proc/self/oom_score_adj")
     path.write_text("-10")
     return escaped(path.read_text().strip())
