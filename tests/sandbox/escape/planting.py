@@ -103,7 +103,7 @@ def planted(marker: str, *, hardened: bool) -> Iterator[World]:
             "hostname": os.uname().nodename,
             "container": "docker",
             "network namespace": os.readlink("/proc/self/ns/net"),
-            "disk": base.stat().st_dev,
+            "disk": _block_device(base),
             "root outside": ROOT,
             "missing capabilities": _missing_capabilities(),
             "handle": _handle(world.secret),
@@ -145,6 +145,16 @@ def _missing_capabilities() -> list[str]:
     lines = Path("/proc/self/status").read_text().splitlines()
     bounding = next(int(line.split()[1], 16) for line in lines if line.startswith("CapBnd"))
     return [name for name, number in (("SYS_RESOURCE", 24), ("SYS_BOOT", 22)) if not bounding >> number & 1]
+
+
+def _block_device(base: Path) -> int:
+    """One that root may open on this machine: the disk, else a loop device; 0 for none."""
+    device = base.stat().st_dev
+    for path in (f"/dev/block/{os.major(device)}:{os.minor(device)}", "/dev/loop0"):
+        with contextlib.suppress(OSError):
+            os.close(os.open(path, os.O_RDONLY))
+            return os.stat(path).st_rdev
+    return 0
 
 
 def _handle(path: Path) -> tuple[int, str] | None:

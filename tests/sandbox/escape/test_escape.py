@@ -102,12 +102,14 @@ def hardened_body(world: World, image: str, name: str) -> dict[str, Any]:
 
 
 def open_body(world: World, image: str) -> dict[str, Any]:
-    """What no container should have. Of the host's files: those of this test, /sys, devices, and the engine's socket.
+    """What no container should have. Of the host's files: the test's own, /sys, some devices, the engine's socket.
 
     Not `Privileged`, which fails where the engine itself lacks a capability, but all that it stands for.
     """
     binds = [(world.base, world.base), (world.folder.files, "/workspace"), (world.base / "inside", "/escape")]
-    binds += [(Path(path), path) for path in ("/var/run/docker.sock", "/sys")]
+    binds += [
+        (Path(path), path) for path in ("/var/run/docker.sock", "/sys", world.parameters["neighbour"]["workspace"])
+    ]
     devices = [path for path in DEVICES if os.path.exists(path)]
     host = {
         "CapAdd": ["ALL"],
@@ -116,7 +118,7 @@ def open_body(world: World, image: str) -> dict[str, Any]:
         "MaskedPaths": [],
         "ReadonlyPaths": [],
         "Devices": [{"PathOnHost": path, "PathInContainer": path, "CgroupPermissions": "rwm"} for path in devices],
-        "DeviceCgroupRules": ["a *:* rwm"],
+        "DeviceCgroupRules": ["b *:* rwm", "c *:* rwm"],
         "NetworkMode": "host",
         "PidMode": "host",
         "IpcMode": "host",

@@ -14,7 +14,6 @@ import pickle
 import shutil
 import stat
 import subprocess
-import sys
 import tarfile
 import zipfile
 from collections.abc import Callable
@@ -95,8 +94,20 @@ CASES: list[tuple[str, str, Callable[[], bytes], Unpack, str]] = [
     ("zip-absolute-name", "a.zip", lambda: _zip((f"{CANARY}/made", b"x")), _unzip, "traversal"),
     ("tar-traversal", "a.tar", lambda: _tar(("../outside/made", FILE, "", 0o644)), _untar, "traversal"),
     ("tar-absolute-name", "a.tar", lambda: _tar((f"{CANARY}/made", FILE, "", 0o644)), _untar, "traversal"),
-    ("tar-through-a-link", "a.tar", lambda: _tar(("l", LINK, str(CANARY), 0o777), ("l/made", FILE, "", 0o644)), _untar, "special_entry"),
-    ("tar-link-to-the-secret", "a.tar", lambda: _tar(("l", LINK, PARAMETERS["secret"], 0o777)), _untar, "special_entry"),
+    (
+        "tar-through-a-link",
+        "a.tar",
+        lambda: _tar(("l", LINK, str(CANARY), 0o777), ("l/made", FILE, "", 0o644)),
+        _untar,
+        "special_entry",
+    ),
+    (
+        "tar-link-to-the-secret",
+        "a.tar",
+        lambda: _tar(("l", LINK, PARAMETERS["secret"], 0o777)),
+        _untar,
+        "special_entry",
+    ),
     ("tar-hard-link-outside", "a.tar", lambda: _tar(("l", HARD, "../outside/kept", 0o644)), _untar, "special_entry"),
     ("tar-set-user-id", "a.tar", lambda: _tar(("s", FILE, "", 0o4755)), _untar, "set_id"),
     ("tar-device", "a.tar", lambda: _tar(("d", DEVICE, "", 0o666)), _untar, "special_entry"),
@@ -105,7 +116,7 @@ CASES: list[tuple[str, str, Callable[[], bytes], Unpack, str]] = [
     ("nested-zip-bomb", "a.zip", lambda: _zip(("b.zip", _zip(("b", bytes(MUCH))))), _unzip, "nested"),
     ("many-entries", "a.zip", lambda: _zip(*((str(number), b"") for number in range(11_000))), _unzip, "many_entries"),
     ("pickle-that-runs-code", "a.pkl", lambda: pickle.dumps(_Runs()), _unpickle, "executable"),
-]  # fmt: skip
+]
 
 
 def _damage(target: Path) -> list[str]:
@@ -146,4 +157,3 @@ def _given(name: str, make: Callable[[], bytes], unpack: Unpack, warning: str) -
 
 for _name, _file, _make, _unpack, _warning in CASES:
     PROBES.append(Probe(_name, ARCHIVES, partial(_given, _file, _make, _unpack, _warning), seconds=20))
-_ = sys

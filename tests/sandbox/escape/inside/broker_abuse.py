@@ -8,10 +8,9 @@ from __future__ import annotations
 import contextlib
 import json
 import socket
-from functools import partial
 from typing import Any
 
-from probing import PARAMETERS, PROBES, Outcome, Probe, held, judge, probe
+from probing import PARAMETERS, PROBES, Outcome, Probe, judge, probe
 
 BROKER = "broker and ticket"
 LOG = ("log", {"message": "x", "fields": {}})
@@ -93,6 +92,3 @@ _case("more-calls-than-the-budget", lambda: _last_works(_true_hello(), *[LOG] * 
 def broker_of_another_run() -> Outcome:
     answers = _says(f"{PARAMETERS['other run']}/broker", _hello(ticket=PARAMETERS["other ticket"]), LOG)
     return judge(len(answers) == 2 and "result" in answers[1], "answered")
-
-
-_ = (held, partial)

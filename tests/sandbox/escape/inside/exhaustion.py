@@ -181,7 +181,7 @@ for _limit in ("NOFILE", "FSIZE", "NPROC", "CORE"):
 
 @probe(RESOURCES)
 def spared_by_the_oom_killer() -> Outcome:
-    """Below 0, so that processes of the host are killed before it. (Back to 0 it may go: the engine leaves that open.)"""
+    """Below 0, so that the host's are killed before it. (Back to 0 it may go: the engine leaves that open.)"""
     if not_shown := _not_shown():
         return not_shown
     path = Path("/proc/self/oom_score_adj")

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from probing import PARAMETERS, PROBES, Outcome, Probe, absent, escaped, judge, probe, reach
+from probing import PARAMETERS, PROBES, Outcome, Probe, absent, escaped, held, judge, probe, reach
 
 INFORMATION, FILES, DOCKER = "information", "files", "docker"
 ENGINE = "/var/run/docker.sock"
@@ -73,6 +73,20 @@ PROBES.append(Probe("sys-firmware", INFORMATION, partial(_has_content, "/sys/fir
 # Files
 
 
+def _through_roots(path: str) -> Outcome:
+    """Whether the host's file system is reached through the root of process 1 or of the victim; nothing is read."""
+    ours = os.stat("/")
+    for pid in (1, PARAMETERS["victim"]["pid"]):
+        try:
+            theirs = os.stat(f"/proc/{pid}/root/")
+            os.stat(f"/proc/{pid}/root{path}")
+        except OSError:
+            continue
+        if (theirs.st_dev, theirs.st_ino) != (ours.st_dev, ours.st_ino):
+            return escaped(f"{path} is there, below /proc/{pid}/root")
+    return held("no other root than ours")
+
+
 def _opens(path: str, flags: int) -> Outcome:
     """Opened and closed again; nothing is written or read."""
     if not os.path.lexists(path) and not PARAMETERS["hardened"]:
@@ -125,7 +139,7 @@ def _reads_the_secret(path: Callable[[], str]) -> Outcome:
 
 PROBES += [
     Probe("file-of-the-host", FILES, partial(_reads_the_secret, lambda: PARAMETERS["secret"])),
-    Probe("host-through-process-1", FILES, partial(_reads_the_secret, lambda: "/proc/1/root" + PARAMETERS["secret"])),
+    Probe("secret-through-another-root", FILES, lambda: _through_roots(PARAMETERS["secret"])),
 ]
 
 
@@ -138,10 +152,8 @@ def write_into_a_read_only_mount() -> Outcome:
 
 
 @probe(FILES)
-def root_of_process_1() -> Outcome:
-    theirs, ours = os.stat("/proc/1/root/"), os.stat("/")
-    same = (theirs.st_dev, theirs.st_ino) == (ours.st_dev, ours.st_ino)
-    return judge(not same, "the same root" if same else "another root than ours")
+def root_of_another_process() -> Outcome:
+    return _through_roots("/")
 
 
 def _node(kind: int, device: Callable[[], int], flags: int = os.O_RDONLY | os.O_NONBLOCK) -> Outcome:
@@ -156,8 +168,8 @@ def _node(kind: int, device: Callable[[], int], flags: int = os.O_RDONLY | os.O_
 
 @probe(FILES)
 def disk_through_a_new_device_node() -> Outcome:
-    if os.major(PARAMETERS["disk"]) == 0:
-        return absent("the file system lies on no disk")
+    if not PARAMETERS["disk"]:
+        return absent("not even root may open a block device on this machine")
     return _node(stat.S_IFBLK, lambda: PARAMETERS["disk"])
 
 
@@ -251,13 +263,8 @@ PROBES += [
 ]
 
 
-def _exists_on_the_host(path: str) -> Outcome:
-    os.stat("/proc/1/root" + path)
-    return escaped(f"{path} is there")
-
-
 PROBES += [
-    Probe("engine-data-folder", DOCKER, partial(_exists_on_the_host, "/var/lib/docker/containers")),
-    Probe("engine-socket-through-process-1", DOCKER, partial(_exists_on_the_host, "/run/docker.sock")),
-    Probe("containerd-socket", DOCKER, partial(_exists_on_the_host, "/run/docker/containerd/containerd.sock")),
+    Probe("engine-data-folder", DOCKER, partial(_through_roots, "/var/lib/docker/containers")),
+    Probe("engine-socket-through-another-root", DOCKER, partial(_through_roots, "/run/docker.sock")),
+    Probe("containerd-socket", DOCKER, partial(_through_roots, "/run/docker/containerd/containerd.sock")),
 ]

@@ -10,7 +10,6 @@ import contextlib
 import ctypes
 import fcntl
 import os
-import signal
 import socket
 import struct
 from collections.abc import Callable
@@ -42,16 +41,24 @@ def _route(family: int, address: str) -> Outcome:
 
 V4, V6 = socket.AF_INET, socket.AF_INET6
 PROBES += [
-    Probe("host-loopback-tcp", NETWORK, partial(_hears, V4, socket.SOCK_STREAM, lambda: ("127.0.0.1", PARAMETERS["tcp"]))),
-    Probe("host-loopback-udp", NETWORK, partial(_hears, V4, socket.SOCK_DGRAM, lambda: ("127.0.0.1", PARAMETERS["udp"]))),
+    Probe(
+        "host-loopback-tcp", NETWORK, partial(_hears, V4, socket.SOCK_STREAM, lambda: ("127.0.0.1", PARAMETERS["tcp"]))
+    ),
+    Probe(
+        "host-loopback-udp", NETWORK, partial(_hears, V4, socket.SOCK_DGRAM, lambda: ("127.0.0.1", PARAMETERS["udp"]))
+    ),
     Probe("host-loopback-ipv6", NETWORK, partial(_hears, V6, socket.SOCK_STREAM, lambda: ("::1", PARAMETERS["tcp6"]))),
-    Probe("host-abstract-socket", NETWORK, partial(_hears, socket.AF_UNIX, socket.SOCK_STREAM, lambda: "\0" + PARAMETERS["abstract"])),
+    Probe(
+        "host-abstract-socket",
+        NETWORK,
+        partial(_hears, socket.AF_UNIX, socket.SOCK_STREAM, lambda: "\0" + PARAMETERS["abstract"]),
+    ),
     Probe("route-to-the-internet", NETWORK, partial(_route, V4, "198.51.100.1")),
     Probe("route-to-the-internet-ipv6", NETWORK, partial(_route, V6, "2001:db8::1")),
     Probe("route-to-cloud-metadata", NETWORK, partial(_route, V4, "169.254.169.254")),
     Probe("route-to-the-docker-bridge", NETWORK, partial(_route, V4, "172.17.0.1")),
     Probe("route-to-private-networks", NETWORK, partial(_route, V4, "10.0.0.1")),
-]  # fmt: skip
+]
 
 
 @probe(NETWORK)
@@ -174,10 +181,12 @@ def _enters(namespace: str, pid: Callable[[], int]) -> Outcome:
     return judge(result == 0, f"setns: {result}, errno {code}")
 
 
+def _enters_host(namespace: str) -> Outcome:
+    return _enters(namespace, lambda: PARAMETERS["victim"]["pid"])
+
+
 for _namespace in ("mnt", "uts"):
-    PROBES.append(
-        Probe(f"enter-{_namespace}-namespace-of-the-host", PROCESSES, partial(_enters, _namespace, lambda: PARAMETERS["victim"]["pid"]))
-    )  # fmt: skip
+    PROBES.append(Probe(f"enter-{_namespace}-namespace-of-the-host", PROCESSES, partial(_enters_host, _namespace)))
 
 
 def _becomes(call: Callable[[], None]) -> Outcome:
@@ -208,14 +217,31 @@ def _of_neighbour(rest: str) -> Callable[[], str]:
 PROBES += [
     Probe("environment-of-a-neighbour", OTHERS, partial(_marked, _of_neighbour("environ"), "neighbour marker")),
     Probe("tmp-of-a-neighbour", OTHERS, partial(_marked, _of_neighbour("root/tmp/secret"), "neighbour marker")),
-    Probe("shared-memory-of-a-neighbour", OTHERS, partial(_marked, _of_neighbour("root/dev/shm/secret"), "neighbour marker")),
-    Probe("workspace-of-a-neighbour", OTHERS, partial(_marked, lambda: PARAMETERS["neighbour"]["workspace"] + "/secret", "neighbour marker")),
+    Probe(
+        "shared-memory-of-a-neighbour",
+        OTHERS,
+        partial(_marked, _of_neighbour("root/dev/shm/secret"), "neighbour marker"),
+    ),
+    Probe(
+        "workspace-of-a-neighbour",
+        OTHERS,
+        partial(_marked, lambda: PARAMETERS["neighbour"]["workspace"] + "/secret", "neighbour marker"),
+    ),
     Probe("run-folder-of-another-run", OTHERS, partial(_marked, lambda: PARAMETERS["other run"] + "/kernel.json")),
-    Probe("run-folders-listed", OTHERS, lambda: judge(PARAMETERS["other run"] in [entry.path for entry in os.scandir(os.path.dirname(PARAMETERS["other run"]))], "seen")),
-    Probe("signal-a-neighbour", OTHERS, lambda: _signal(PARAMETERS["neighbour"]["pid"], PARAMETERS["neighbour marker"])),
-    Probe("enter-ipc-namespace-of-a-neighbour", OTHERS, partial(_enters, "ipc", lambda: PARAMETERS["neighbour"]["pid"])),
+    Probe(
+        "signal-a-neighbour", OTHERS, lambda: _signal(PARAMETERS["neighbour"]["pid"], PARAMETERS["neighbour marker"])
+    ),
+    Probe(
+        "enter-ipc-namespace-of-a-neighbour", OTHERS, partial(_enters, "ipc", lambda: PARAMETERS["neighbour"]["pid"])
+    ),
     Probe("shared-memory-of-the-host", OTHERS, partial(_marked, lambda: "/dev/shm/" + PARAMETERS["shm"])),
-]  # fmt: skip
+]
+
+
+@probe(OTHERS)
+def run_folders_listed() -> Outcome:
+    other = PARAMETERS["other run"]
+    return judge(os.path.basename(other) in os.listdir(os.path.dirname(other)), "looked for another run's")
 
 
 @probe(OTHERS)
@@ -235,6 +261,3 @@ def signal_everybody() -> Outcome:
     os.kill(-1, 0)
     seen = {int(name) for name in os.listdir("/proc") if name.isdigit()}
     return judge(PARAMETERS["victim"]["pid"] in seen and len(seen) > 20, f"{len(seen)} processes")
-
-
-_ = signal

@@ -26,8 +26,8 @@ from typing import Any
 
 Outcome = tuple[str, str]
 
-REFUSALS = frozenset({errno.EPERM, errno.EACCES, errno.EROFS, errno.ENOENT, errno.ESRCH, errno.ENETUNREACH,
-                      errno.ECONNREFUSED, errno.ENODEV, errno.ENXIO, errno.EAFNOSUPPORT, errno.EPROTONOSUPPORT})  # fmt: skip
+_NO = "EPERM EACCES EROFS ENOENT ESRCH ENETUNREACH ECONNREFUSED ENODEV ENXIO EAFNOSUPPORT EPROTONOSUPPORT"
+REFUSALS = frozenset(getattr(errno, name) for name in _NO.split())
 """Errors that say no; any other one says that the probe asked wrongly, or that something let it in."""
 
 LIBC = ctypes.CDLL(None, use_errno=True)
