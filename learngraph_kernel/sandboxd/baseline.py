@@ -10,7 +10,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from learngraph_kernel.sandboxd.hardening import GID, MASKED_PATHS, READONLY_PATHS, UID, Limits, seccomp_profile
+from learngraph_kernel.sandboxd.hardening import (
+    BYTES_A_FILE,
+    GID,
+    MASKED_PATHS,
+    READONLY_PATHS,
+    UID,
+    Limits,
+    seccomp_profile,
+)
 
 DEVICES = frozenset("core fd full mqueue null ptmx pts random shm stderr stdin stdout tty urandom zero console".split())
 """All that may lie in /dev: what the OCI runtime specification gives every container, none of it hardware."""
@@ -69,7 +77,8 @@ def _seccomp(inspect: Inspect, limits: Limits) -> Any:
 
 def _tmpfs_options(value: Any, limits: Limits) -> bool:
     options = set(((value or {}).get("/tmp") or "").split(","))
-    return {"noexec", "nosuid", "nodev", f"size={limits.tmp}"} <= options and set(value) == {"/tmp"}
+    wanted = {"noexec", "nosuid", "nodev", f"size={limits.tmp}", f"nr_inodes={limits.tmp // BYTES_A_FILE}"}
+    return wanted <= options and set(value) == {"/tmp"}
 
 
 def _log_bounded(value: Any, limits: Limits) -> bool:

@@ -22,6 +22,8 @@ from learngraph_kernel.errors import BadInput
 MIB = 1024**2
 UID = 65532
 GID = 65532
+BYTES_A_FILE = 4096
+"""/tmp may hold one file or folder for each of these bytes of its size: a page, which is the least a file takes."""
 
 MASKED_PATHS = (
     "/proc/acpi",
@@ -167,7 +169,8 @@ def container_config(spec: ContainerSpec) -> dict[str, Any]:
 
 def _host_config(spec: ContainerSpec) -> dict[str, Any]:
     limits = spec.limits
-    tmpfs = f"rw,noexec,nosuid,nodev,size={limits.tmp},mode=1777"
+    # Without `nr_inodes` the kernel allows as many files as the host has pages for, each in kernel memory.
+    tmpfs = f"rw,noexec,nosuid,nodev,size={limits.tmp},nr_inodes={limits.tmp // BYTES_A_FILE},mode=1777"
     config: dict[str, Any] = {
         "Privileged": False,
         "CapDrop": ["ALL"],

@@ -1,0 +1,1 @@
+"""The escape suite: what a hostile notebook would try, against the box and against a container without it."""
