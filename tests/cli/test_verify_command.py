@@ -13,14 +13,11 @@ from typing import Any
 
 import pytest
 
-# The sealed sample run lives beside the tests of `runs`.
-sys.path.insert(0, str(Path(__file__).parent.parent / "runs"))
-from sample_run import ACTOR, RUN, record_run
-
 from learngraph_kernel.cli.main import main
 from learngraph_kernel.runs.keys import load_or_create_signer
 from learngraph_kernel.runs.seal import seal_run_in_store
 from learngraph_kernel.store.database import Home, Store
+from tests.runs.sample_run import ACTOR, RUN, record_run
 
 
 @pytest.fixture(scope="module")

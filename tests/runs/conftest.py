@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from sample_run import ACTOR, OTHER_RUN, RUN, SIGNER, record_run
 
 from learngraph_kernel.runs.folder import RunParts, parts_of_folder, write_folder
 from learngraph_kernel.runs.seal import seal_run_in_store
 from learngraph_kernel.runs.stored import parts_of_run
 from learngraph_kernel.store.database import Home, Store
+from tests.runs.sample_run import ACTOR, OTHER_RUN, RUN, SIGNER, record_run
 
 
 @pytest.fixture(scope="session")

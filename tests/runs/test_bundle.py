@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sample_run import RUN, SIGNER
 
 from learngraph_kernel.runs import bundle as bundle_module
 from learngraph_kernel.runs.bundle import BundleTooLarge, parts_of_bundle, write_bundle
@@ -17,6 +16,7 @@ from learngraph_kernel.runs.seal import Envelope
 from learngraph_kernel.runs.targets import NothingToVerify, verify
 from learngraph_kernel.runs.verify import Verification
 from learngraph_kernel.store.home import Home
+from tests.runs.sample_run import RUN, SIGNER
 
 CHROMIUM = Path("/usr/bin/chromium")
 

@@ -7,9 +7,9 @@ import json
 from typing import Any
 
 import pytest
-from sample_run import NOTEBOOK, OTHER_RUN, RUN
 
 from learngraph_kernel.runs.content import code_entries, content_hash, explain_difference, output_entries
+from tests.runs.sample_run import NOTEBOOK, OTHER_RUN, RUN
 
 
 @pytest.fixture

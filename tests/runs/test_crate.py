@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sample_run import RUN
 
 from learngraph_kernel.errors import Unavailable
 from learngraph_kernel.runs.crate import NoWorkflow, describe, write_crate
 from learngraph_kernel.runs.folder import FolderInTheWay, RunParts, parts_of_folder
 from learngraph_kernel.runs.verify import verify_parts
+from tests.runs.sample_run import RUN
 
 pytest.importorskip("rocrate")
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from sample_run import ACTOR, RUN, SIGNER, record_run
 
 from learngraph_kernel.canonical import canonical_json, sha256_hex
 from learngraph_kernel.runs.keys import Signer
 from learngraph_kernel.runs.records import NotFinished
 from learngraph_kernel.runs.seal import Envelope, EnvelopeUnreadable, SealIncomplete, seal_run, seal_run_in_store
 from learngraph_kernel.store.database import Home, Store
+from tests.runs.sample_run import ACTOR, RUN, SIGNER, record_run
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from sample_run import ACTOR, OTHER_RUN, RUN, SIGNER, SNAPSHOT, record_run
 
 from learngraph_kernel.canonical import canonical_json, digest, sha256_hex
 from learngraph_kernel.runs.folder import RunParts, UnsafeName, holds, parts_of_folder, write_folder
@@ -20,6 +19,7 @@ from learngraph_kernel.runs.seal import Envelope, seal_run, seal_run_in_store
 from learngraph_kernel.runs.stored import parts_of_run
 from learngraph_kernel.runs.verify import Verification, verify_parts
 from learngraph_kernel.store.database import Home, Store
+from tests.runs.sample_run import ACTOR, OTHER_RUN, RUN, SIGNER, SNAPSHOT, record_run
 
 
 @pytest.fixture

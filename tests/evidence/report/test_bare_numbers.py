@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 
 import pytest
-from report_samples import book
 
 from learngraph_kernel.evidence.document import build_document
 from learngraph_kernel.evidence.violations import Violation
+from tests.evidence.report.report_samples import book
 
 
 def violations(source: str, language: str = "en") -> list[Violation]:

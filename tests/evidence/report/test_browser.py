@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from report_samples import CHINESE, ENGLISH, book
 
 from learngraph_kernel.evidence.document import build_document
 from learngraph_kernel.evidence.html import SealFacts, render_report
+from tests.evidence.report.report_samples import CHINESE, ENGLISH, book
 
 CHROMIUM = next((path for path in ("/usr/bin/chromium", "/usr/bin/chromium-browser") if Path(path).exists()), None)
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: apt-get install chromium")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from decimal import Decimal
 
 import pytest
-from report_samples import CHINESE, ENGLISH, ListSnapshot, book, metric
 
 from learngraph_kernel.errors import BadInput
 from learngraph_kernel.evidence.document import ReportDocument, ReportTooLong, build_document
 from learngraph_kernel.evidence.values import MetricInput
+from tests.evidence.report.report_samples import CHINESE, ENGLISH, ListSnapshot, book, metric
 
 
 def codes(source: str, **options: object) -> list[str]:

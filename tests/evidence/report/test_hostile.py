@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from html_checks import LAB_TAGS, Checked
-from report_samples import ListSnapshot, book, metric
 
 from learngraph_kernel.evidence.document import build_document
 from learngraph_kernel.evidence.html import (
@@ -18,6 +16,8 @@ from learngraph_kernel.evidence.html import (
 )
 from learngraph_kernel.evidence.openings import metric_opening
 from learngraph_kernel.evidence.values import InputRecord, MetricInput, Passage
+from tests.evidence.report.html_checks import LAB_TAGS, Checked
+from tests.evidence.report.report_samples import ListSnapshot, book, metric
 
 PAYLOADS = [
     "<script>alert(1)</script>",

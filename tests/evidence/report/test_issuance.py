@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from report_samples import ListSnapshot, book, metric
 
 from learngraph_kernel.evidence.document import ReportDocument, build_document
 from learngraph_kernel.evidence.issuance import BadContract, Contract, Issuance, issue
 from learngraph_kernel.evidence.values import Book, MetricInput
+from tests.evidence.report.report_samples import ListSnapshot, book, metric
 
 
 def sound() -> Book:

@@ -7,8 +7,6 @@ import json
 import re
 
 import pytest
-from html_checks import LAB_STYLES, LAB_TAGS, Checked
-from report_samples import CHINESE, ENGLISH, ListSnapshot, book
 
 from learngraph_kernel.canonical import canonical_json
 from learngraph_kernel.evidence.document import ReportDocument, build_document
@@ -26,6 +24,8 @@ from learngraph_kernel.evidence.html.strings import CHINESE as CHINESE_WORDS
 from learngraph_kernel.evidence.html.strings import ENGLISH as ENGLISH_WORDS
 from learngraph_kernel.evidence.issuance import issue
 from learngraph_kernel.evidence.openings import metric_opening
+from tests.evidence.report.html_checks import LAB_STYLES, LAB_TAGS, Checked
+from tests.evidence.report.report_samples import CHINESE, ENGLISH, ListSnapshot, book
 
 
 def issued(source: str = ENGLISH, language: str = "en", *, formal: bool = True) -> ReportDocument:
