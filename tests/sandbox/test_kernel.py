@@ -60,7 +60,8 @@ class Session:
             elif message["msg_type"] == "error":
                 printed.append(f"{content['ename']}: {content['evalue']}")
 
-        self.client.execute_interactive(code, timeout=SECONDS, output_hook=hook, **options)
+        reply = self.client.execute_interactive(code, timeout=SECONDS, output_hook=hook, **options)
+        assert reply["content"]["status"] != "aborted"
         return "".join(printed).strip()
 
     def end(self) -> None:
@@ -96,7 +97,8 @@ def until(condition: Callable[[], bool], seconds: float = 20.0) -> bool:
 def test_an_interrupt_stops_the_cell_and_keeps_what_the_kernel_knows(start: Callable[..., Session]) -> None:
     session = start()
     session.run("kept = 42")
-    request = session.client.execute("import time\nprint('begun', flush=True)\ntime.sleep(120)")
+    # An error aborts what is queued behind it unless told otherwise; the next cell may be by then.
+    request = session.client.execute("import time\nprint('begun', flush=True)\ntime.sleep(120)", stop_on_error=False)
     while session.client.get_iopub_msg(timeout=SECONDS)["msg_type"] != "stream":
         pass
     session.manager.interrupt_kernel()
