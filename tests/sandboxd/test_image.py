@@ -20,9 +20,10 @@ from learngraph_kernel.sandboxd.image.command import make_image, pull_image, rec
 from learngraph_kernel.sandboxd.image.debs import read_deb
 from learngraph_kernel.sandboxd.image.docker_command import Docker
 from learngraph_kernel.sandboxd.image.errors import EngineError, FetchError, LockError, NotReproducible
-from learngraph_kernel.sandboxd.image.fetch import addresses, cached, fetch_packages
+from learngraph_kernel.sandboxd.image.fetch import cached, fetch_packages
 from learngraph_kernel.sandboxd.image.layer import EPOCH, Tree, file, folder, merge, symlink, write_layer
 from learngraph_kernel.sandboxd.image.locks import Pinned, read_packages, read_requirements
+from learngraph_kernel.sandboxd.image.mirrors import addresses, mirror
 from learngraph_kernel.sandboxd.image.recipe import Recipe, recipe_folder
 from learngraph_kernel.sandboxd.image.relock import Stanza, closure
 from learngraph_kernel.sandboxd.image.wheels import PACKAGES, read_wheel
@@ -177,9 +178,9 @@ def test_a_wheel_cannot_leave_its_folder(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "place"),
     [
-        (f"a 1 {HASH} http://x/a.deb\na 2 {HASH} http://x/a.deb\n", "packages.lock:2"),
+        (f"a 1 {HASH} debian/pool/a.deb\na 2 {HASH} debian/pool/a.deb\n", "packages.lock:2"),
         ("# only a comment\n", "packages.lock"),
-        ("a 1 123 http://x/a.deb\n", "packages.lock:1"),
+        ("a 1 123 debian/pool/a.deb\n", "packages.lock:1"),
         (f"\n\na 1 {HASH} file:///etc/passwd\n", "packages.lock:3"),
     ],
 )
@@ -198,7 +199,7 @@ def test_a_requirement_without_exactly_one_hash_is_refused() -> None:
 
 def test_dependencies_are_followed_but_for_what_is_excluded() -> None:
     def stanza(name: str, *depends: str) -> Stanza:
-        return Stanza(name, "1", HASH, "http://x", depends)
+        return Stanza(name, "1", HASH, "debian/pool/x", depends)
 
     known = {s.name: s for s in (stanza("a", "b", "dpkg"), stanza("b", "a", "c"), stanza("c"), stanza("dpkg", "z"))}
     assert [s.name for s in closure(["a"], known, {"dpkg"})] == ["a", "b", "c"]
@@ -206,31 +207,58 @@ def test_dependencies_are_followed_but_for_what_is_excluded() -> None:
         closure(["a"], known, set())
 
 
+@pytest.fixture
+def local_mirror(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A mirror on this disk, with one package that is not what the lock names."""
+    pool = tmp_path / "mirror" / "debian" / "pool"
+    pool.mkdir(parents=True)
+    (pool / "other.deb").write_bytes(b"other")
+    monkeypatch.setenv("LEARNGRAPH_DEBIAN_MIRROR", (tmp_path / "mirror").as_uri())
+    return pool
+
+
+@pytest.mark.usefixtures("local_mirror")
 def test_a_package_that_is_not_what_the_lock_names_is_not_kept(tmp_path: Path) -> None:
-    (tmp_path / "other.deb").write_bytes(b"other")
-    item = Pinned("a", "1", HASH, (tmp_path / "other.deb").as_uri())
+    item = Pinned("a", "1", HASH, "debian/pool/other.deb")
     with pytest.raises(FetchError, match="the lock names"):
         fetch_packages([item], tmp_path / "cache", lambda share: None, WHEN)
     assert list((tmp_path / "cache" / "files").iterdir()) == []
 
 
+@pytest.mark.usefixtures("local_mirror")
 def test_a_package_that_debian_dropped_says_what_to_do(tmp_path: Path) -> None:
-    item = Pinned("a", "1", HASH, (tmp_path / "gone.deb").as_uri())
+    item = Pinned("a", "1", HASH, "debian/pool/gone.deb")
     with pytest.raises(FetchError, match="make image-lock"):
         fetch_packages([item], tmp_path / "cache", lambda share: None, WHEN)
 
 
-def test_a_version_that_the_mirror_dropped_is_looked_for_in_the_archive(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LEARNGRAPH_DEBIAN_MIRROR", "http://mirror.example/")
-    assert addresses("http://deb.debian.org/debian-security/pool/a.deb", WHEN) == [
-        "http://mirror.example/debian-security/pool/a.deb",
-        f"https://snapshot.debian.org/archive/debian-security/{WHEN}/pool/a.deb",
+def test_the_mirror_is_the_one_that_apt_uses_unless_one_is_named(tmp_path: Path) -> None:
+    folder = tmp_path / "sources.list.d"
+    folder.mkdir()
+    with pytest.raises(FetchError, match="no Debian mirror is known"):
+        mirror({}, tmp_path)
+    (folder / "debian.sources").write_text(
+        "Types: deb\n# http://old.example/debian\nURIs: http://near.example/debian\n"
+    )
+    assert mirror({}, tmp_path) == "http://near.example"
+    assert mirror({"LEARNGRAPH_DEBIAN_MIRROR": "http://named.example/"}, tmp_path) == "http://named.example"
+    (tmp_path / "sources.list").write_text("deb [signed-by=/k.gpg] https://first.example/os/debian/ bookworm main\n")
+    assert mirror({}, tmp_path) == "https://first.example/os"
+
+
+def test_a_version_that_the_mirror_dropped_is_looked_for_in_the_archive_that_is_named() -> None:
+    named = {
+        "LEARNGRAPH_DEBIAN_MIRROR": "http://near.example",
+        "LEARNGRAPH_DEBIAN_SNAPSHOT": "http://all.example/archive/",
+    }
+    assert addresses("debian-security/pool/a.deb", WHEN, named) == [
+        "http://near.example/debian-security/pool/a.deb",
+        f"http://all.example/archive/debian-security/{WHEN}/pool/a.deb",
     ]
-    assert addresses("http://other.example/debian/pool/a.deb", WHEN) == ["http://other.example/debian/pool/a.deb"]
 
 
 def test_a_filled_cache_needs_no_network(tmp_path: Path) -> None:
-    item = Pinned("a", "1", HASH, "http://nowhere.invalid/a.deb")
+    item = Pinned("a", "1", HASH, "debian/pool/a.deb")
     path = cached(tmp_path, item, ".deb")
     path.parent.mkdir()
     path.write_bytes(b"x")

@@ -17,11 +17,10 @@ from pathlib import Path
 
 from learngraph_kernel.sandboxd.image.errors import FetchError
 from learngraph_kernel.sandboxd.image.locks import Pinned
+from learngraph_kernel.sandboxd.image.mirrors import addresses
 
 SECONDS = 120.0
 CHUNK = 1 << 20
-DEBIAN = "http://deb.debian.org"
-SNAPSHOT = "https://snapshot.debian.org/archive"
 MANYLINUX = (36, 35, 34, 31, 28, 27, 26, 24, 17, 12, 5)
 """glibc versions up to Debian 12's whose wheels run in the image (PEP 600)."""
 
@@ -64,25 +63,10 @@ def fetch_packages(
     return paths
 
 
-def addresses(url: str, snapshot: str) -> list[str]:
-    """Where a package of the lock may be had: the mirror, then Debian's archive of all versions there ever were.
-
-    Args:
-        url: as the lock has it, at deb.debian.org.
-        snapshot: the time of the lock, `20261201T040000Z`; the archive answers with its state then.
-    """
-    path = url.removeprefix(DEBIAN)
-    if path == url:
-        return [url]
-    mirror = os.environ.get("LEARNGRAPH_DEBIAN_MIRROR", DEBIAN).rstrip("/")
-    archive, _, rest = path.lstrip("/").partition("/")
-    return [mirror + path, f"{SNAPSHOT}/{archive}/{snapshot}/{rest}"]
-
-
 def _download(item: Pinned, target: Path, snapshot: str) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     failures = []
-    for address in addresses(item.url, snapshot):
+    for address in addresses(item.path, snapshot):
         try:
             with (
                 urllib.request.urlopen(address, timeout=SECONDS) as source,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from learngraph_kernel.sandboxd.image.errors import LockError
 
 _PACKAGE = re.compile(
-    r"(?P<name>[a-z0-9][a-z0-9+.-]*) (?P<version>\S+) (?P<sha256>[0-9a-f]{64}) (?P<url>https?://\S+\.deb)"
+    r"(?P<name>[a-z0-9][a-z0-9+.-]*) (?P<version>\S+) (?P<sha256>[0-9a-f]{64}) (?P<path>[a-z-]+/pool/\S+\.deb)"
 )
 _WHEEL = re.compile(r"(?P<name>[A-Za-z0-9._-]+)==(?P<version>\S+) --hash=sha256:(?P<sha256>[0-9a-f]{64})")
 
@@ -18,23 +18,23 @@ class Pinned:
     """One package: exactly one file.
 
     Attributes:
-        url: where Debian has it; empty for a wheel, which pip finds.
+        path: where a Debian mirror has it, `debian/pool/…`; empty for a wheel, which pip finds.
     """
 
     name: str
     version: str
     sha256: str
-    url: str = ""
+    path: str = ""
 
     def as_requirement(self) -> str:
         return f"{self.name}=={self.version} --hash=sha256:{self.sha256}"
 
     def as_package(self) -> str:
-        return f"{self.name} {self.version} {self.sha256} {self.url}"
+        return f"{self.name} {self.version} {self.sha256} {self.path}"
 
 
 def read_packages(text: str, *, where: str) -> tuple[Pinned, ...]:
-    """`packages.lock`: `name version sha256 url` a line. Raises LockError naming the line."""
+    """`packages.lock`: `name version sha256 path` a line. Raises LockError naming the line."""
     return _read(text, _PACKAGE, where)
 
 

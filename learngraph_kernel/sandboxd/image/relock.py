@@ -24,21 +24,22 @@ from pathlib import Path
 from learngraph_kernel.sandboxd.image.errors import FetchError, LockError
 from learngraph_kernel.sandboxd.image.fetch import SECONDS, pip_download_options
 from learngraph_kernel.sandboxd.image.locks import Pinned
+from learngraph_kernel.sandboxd.image.mirrors import mirror
 
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """One Debian archive: its address and the suite that is read from it."""
+    """One Debian archive: its name at a mirror and the suite that is read from it."""
 
-    url: str
+    name: str
     suite: str
 
 
 ARCHIVES = (
-    Archive("http://deb.debian.org/debian", "bookworm"),
-    Archive("http://deb.debian.org/debian-security", "bookworm-security"),
+    Archive("debian", "bookworm"),
+    Archive("debian-security", "bookworm-security"),
 )
 
 HEADER = "# Made by `make image-lock` from {}; do not edit.\n"
@@ -51,7 +52,7 @@ class Stanza:
     name: str
     version: str
     sha256: str
-    url: str
+    path: str
     depends: tuple[str, ...]
 
 
@@ -75,7 +76,7 @@ def lock_packages(wanted: str, now: dt.datetime) -> str:
     words = [line.partition("#")[0].strip() for line in wanted.splitlines()]
     names = [word for word in words if word and not word.startswith("-")]
     chosen = closure(names, known, {word[1:] for word in words if word.startswith("-")})
-    lines = [Pinned(s.name, s.version, s.sha256, s.url).as_package() for s in chosen]
+    lines = [Pinned(s.name, s.version, s.sha256, s.path).as_package() for s in chosen]
     snapshot = f"# snapshot {now:%Y%m%dT%H%M%SZ}\n"
     return HEADER.format("packages.in") + snapshot + "".join(f"{line}\n" for line in lines)
 
@@ -96,7 +97,7 @@ def closure(names: Iterable[str], known: Mapping[str, Stanza], excluded: set[str
 
 
 def _package_list(archive: Archive) -> str:
-    base = f"{archive.url}/dists/{archive.suite}"
+    base = f"{mirror()}/{archive.name}/dists/{archive.suite}"
     index = "main/binary-amd64/Packages.xz"
     release = _verified(_get(f"{base}/InRelease"), base)
     match = re.search(rf"^ ([0-9a-f]{{64}}) +\d+ {re.escape(index)}$", release, re.MULTILINE)
@@ -137,7 +138,7 @@ def _stanzas(text: str, archive: Archive) -> Iterable[Stanza]:
                 fields["Package"],
                 fields["Version"],
                 fields["SHA256"],
-                f"{archive.url}/{fields['Filename']}",
+                f"{archive.name}/{fields['Filename']}",
                 tuple(name for name in depends if name),
             )
 
