@@ -20,6 +20,9 @@ TICKET_FILE_VARIABLE = "LEARNGRAPH_TICKET_FILE"
 """Environment variable with the path of a file that holds the ticket's secret: a kernel that was started before its run
 was known (a warm one), and every kernel in a container, whose environment the engine would show."""
 
+READY = b"ready\n"
+"""What an embedded runtime writes to its standard output once its socket listens."""
+
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
 INVALID_PARAMS = -32602

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
 from collections.abc import Sequence
 
 import click
 
 from learngraph_kernel.cli.common import report_error
+from learngraph_kernel.cli.lazy import LazyGroup
 from learngraph_kernel.errors import BadInput, ExitCode, LearnGraphError
 
 COMMANDS: dict[str, str] = {
@@ -30,26 +30,12 @@ COMMANDS: dict[str, str] = {
 }
 
 
-class LazyGroup(click.Group):
-    """A group whose help needs no command module and whose commands are imported on use."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            return None
-        module = importlib.import_module(f"learngraph_kernel.cli.{cmd_name}_command")
-        command: click.Command = module.command
-        command.short_help = COMMANDS[cmd_name]
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
-
-
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=LazyGroup,
+    helps=COMMANDS,
+    module="learngraph_kernel.cli.{}_command",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(package_name="learngraph")
 def group() -> None:
     """Notebooks whose numbers can be trusted.

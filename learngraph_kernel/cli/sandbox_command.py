@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
-
 import click
+
+from learngraph_kernel.cli.lazy import LazyGroup
 
 SUBCOMMANDS: dict[str, str] = {
     "ls": "Your workspaces and running kernels.",
@@ -15,23 +15,6 @@ SUBCOMMANDS: dict[str, str] = {
 }
 
 
-class _Subcommands(click.Group):
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(SUBCOMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in SUBCOMMANDS:
-            return None
-        module = importlib.import_module(f"learngraph_kernel.cli.sandbox.{cmd_name.replace('-', '_')}")
-        command: click.Command = module.command
-        command.short_help = SUBCOMMANDS[cmd_name]
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(SUBCOMMANDS.items()))
-
-
-@click.command("sandbox", cls=_Subcommands)
+@click.command("sandbox", cls=LazyGroup, helps=SUBCOMMANDS, module="learngraph_kernel.cli.sandbox.{}")
 def command() -> None:
     """The closed box: what may enter it, and what runs in it."""

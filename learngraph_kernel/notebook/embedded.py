@@ -14,7 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from learngraph_kernel.broker.protocol import BROKER_VARIABLE, TICKET_VARIABLE
+from learngraph_kernel.broker.protocol import BROKER_VARIABLE, READY, TICKET_VARIABLE
 from learngraph_kernel.errors import Unavailable
 
 _keep_alive: list[subprocess.Popen[bytes]] = []
@@ -43,7 +43,7 @@ def start_embedded() -> tuple[str, str]:
         start_new_session=True,
     )
     assert process.stdout is not None
-    if process.stdout.readline() != b"ready\n":
+    if process.stdout.readline() != READY:
         process.wait()
         errors.seek(0)
         said = errors.read().decode(errors="replace").strip()

@@ -19,7 +19,7 @@ from learngraph_kernel.broker.box import BOX_VARIABLE, Box, Isolation, link_into
 from learngraph_kernel.broker.folders import PREFIX, claim
 from learngraph_kernel.broker.interactive import InteractiveSession
 from learngraph_kernel.broker.lookups import Lookups
-from learngraph_kernel.broker.protocol import BROKER_VARIABLE, TICKET_VARIABLE
+from learngraph_kernel.broker.protocol import BROKER_VARIABLE, READY, TICKET_VARIABLE
 from learngraph_kernel.broker.server import BrokerServer
 from learngraph_kernel.data.workspace import find_workspace
 from learngraph_kernel.errors import LearnGraphError
@@ -30,8 +30,6 @@ from learngraph_kernel.runs.plan import RunPlan
 from learngraph_kernel.store.database import Store
 from learngraph_kernel.store.home import Home
 from learngraph_kernel.store.run_record import new_run_id
-
-READY = b"ready\n"
 
 
 async def serve(home: Home, path: Path, secret: str, box: Box | None = None) -> None:
