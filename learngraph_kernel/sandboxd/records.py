@@ -1,6 +1,6 @@
 """sandboxd's database: what was promised, so that a crash at any moment can be put right from it.
 
-Synchronous and single-threaded (`Workers.record`). A row that says `starting` is committed before the engine is asked,
+Synchronous; one transaction at a time, whichever thread asks (`Workers.record` keeps it off the event loop). A row that says `starting` is committed before the engine is asked,
 and the answer to an idempotency key is stored with the row it created, in the same transaction.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import secrets
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -44,6 +45,7 @@ class Records:
         event.listen(self.engine, "connect", pragmas)
         event.listen(self.engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
         schema.metadata.create_all(self.engine)
+        self._lock = threading.RLock()
         self._open: Connection | None = None
         self._level = "FULL"
 
@@ -58,16 +60,17 @@ class Records:
             flushed: on disk when it returns. Without it a transaction survives a crash of this process, and one of the
                 machine only once a later one was flushed: enough for what a crash of the machine makes void anyway.
         """
-        if self._open is not None:
-            yield self._open
-            return
-        self._synchronous("FULL" if flushed else "NORMAL")
-        with self.engine.begin() as connection:
-            self._open = connection
-            try:
-                yield connection
-            finally:
-                self._open = None
+        with self._lock:
+            if self._open is not None:
+                yield self._open
+                return
+            self._synchronous("FULL" if flushed else "NORMAL")
+            with self.engine.begin() as connection:
+                self._open = connection
+                try:
+                    yield connection
+                finally:
+                    self._open = None
 
     def _synchronous(self, level: str) -> None:
         if level != self._level:
