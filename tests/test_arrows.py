@@ -13,8 +13,10 @@ PACKAGE = Path(__file__).parent.parent / "learngraph_kernel"
 # What each package may import of ours. Modules beside them (`errors`, `canonical`, `naming`, `schemas`, `versions`) are
 # for all. `broker.protocol` is the notebook's side of the socket as well.
 BELOW: dict[str, set[str]] = {
-    "cli": {"doctor", "runs", "evidence", "data", "sandbox", "sandboxd", "store"},
+    "cli": {"agent", "tools", "models", "doctor", "runs", "evidence", "data", "sandbox", "sandboxd", "store"},
     "doctor": {"runs", "evidence", "data", "models", "sandbox", "store"},
+    "agent": {"tools", "runs", "evidence", "data", "models", "sandbox", "store"},
+    "tools": {"runs", "evidence", "data", "models", "sandbox", "store"},
     "sandboxd": {"broker", "sandbox", "store"},
     "sandbox": {"broker", "store"},
     "notebook": {"broker"},
