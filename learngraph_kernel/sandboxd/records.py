@@ -1,7 +1,8 @@
 """sandboxd's database: what was promised, so that a crash at any moment can be put right from it.
 
 Synchronous; one transaction at a time, whichever thread asks (`Workers.record` keeps it off the event loop). A row that
-says `starting` is committed before the engine is asked, and the answer to an idempotency key is stored with the row it created, in the same transaction.
+says `starting` is committed before the engine is asked, and the answer to an idempotency key is stored with the row it
+created, in the same transaction.
 """
 
 from __future__ import annotations

@@ -26,9 +26,14 @@ def test_threads_that_write_at_once_take_turns(tmp_path: Path) -> None:
 
 def test_a_transaction_that_fails_is_undone_whole_and_the_next_one_works(tmp_path: Path) -> None:
     records = Records(tmp_path / "records.db")
-    with pytest.raises(ZeroDivisionError), records.transaction():
-        records.note_image("half", 1.0)
-        raise ZeroDivisionError
+
+    def fail() -> None:
+        with records.transaction():
+            records.note_image("half", 1.0)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
     assert records.used_image("half") is None
     records.note_image("whole", 2.0)
     assert records.used_image("whole") == {"id": "whole", "first_used": 2.0}
