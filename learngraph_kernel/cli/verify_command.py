@@ -41,7 +41,7 @@ def command(target: str, key: str | None, as_json: bool) -> int:
 
 
 def _print(verification: Verification) -> None:
-    run = verification.run or "unknown run"
+    run = verification.run_id or "unknown run"
     if verification.ok:
         click.echo(f"verified: {run} is what was sealed ({verification.files} files, {verification.events} events)")
         click.echo(f"content hash: {verification.content_hash}")

@@ -28,19 +28,22 @@ class NotRerunnable(BadInput):
     code = "not_rerunnable"
 
 
-def plan_of_run(run_id: str, *, rerun: bool = False, limits: CellLimits | None = None) -> RunPlan:
+def plan_of_run(
+    run_id: str, *, rerun: bool = False, limits: CellLimits | None = None, home: Home | None = None
+) -> RunPlan:
     """The plan of a recorded run.
 
     Args:
         run_id: an existing run.
         rerun: the plan is for a new run that repeats it, not for going on with it.
         limits: what a cell may use this time; the ledger does not keep what it could use then.
+        home: where the run is kept; None: the environment's.
 
     Raises:
         UnknownRun: there is none by that id.
         NotRerunnable: it was recorded from a script or by hand, so there is no notebook that an engine could run.
     """
-    with Store.open(Home.default()) as store:
+    with Store.open(home or Home.default()) as store:
         record = store.run(run_id)
         started = first_event(store, run_id)
         nb = parse_notebook(store.artifacts.read(started["source"]).decode(), where=f"{run_id}, source")
@@ -69,7 +72,7 @@ def plan_of_run(run_id: str, *, rerun: bool = False, limits: CellLimits | None =
     )
 
 
-def finish_closed(run_id: str, *, actor: str) -> RunOutcome | None:
+def finish_closed(run_id: str, *, actor: str, home: Home | None = None) -> RunOutcome | None:
     """Seals a run that completed but was killed before its seal or before its copies for people were written.
 
     Returns:
@@ -81,7 +84,7 @@ def finish_closed(run_id: str, *, actor: str) -> RunOutcome | None:
     """
     from learngraph_kernel.runs.closing import copied, finish_run
 
-    home = Home.default()
+    home = home or Home.default()
     with Store.open(home) as store:
         record = store.run(run_id)
         if record.status not in ("completed", "withheld"):

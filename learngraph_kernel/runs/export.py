@@ -84,7 +84,7 @@ def export(target: str, destinations: Destinations, *, home: Home) -> Exported:
                 _write(form, parts, path)
             except OSError as error:
                 raise _unwritable(error, path) from error
-    return Exported(str(verification.run), chosen)
+    return Exported(str(verification.run_id), chosen)
 
 
 def _check_places(parts: RunParts, chosen: Mapping[str, Path]) -> None:

@@ -11,7 +11,7 @@ import logging
 import secrets
 import signal
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -23,17 +23,31 @@ from learngraph_kernel.runs.run_kernel import RunKernel
 
 if TYPE_CHECKING:
     from learngraph_kernel.runs.engine import CellObserver
+    from learngraph_kernel.store.home import Home
 
 _log = logging.getLogger(__name__)
 
 
-async def run_plan(plan: RunPlan, *, progress: CellObserver, run_id: str | None = None) -> RunOutcome:
+async def run_plan(
+    plan: RunPlan,
+    *,
+    progress: CellObserver,
+    run_id: str | None = None,
+    home: Home | None = None,
+    actor: str | None = None,
+    on_begin: Callable[[str], None] = lambda run_id: None,
+    signals: bool = True,
+) -> RunOutcome:
     """Runs a plan to its end and seals it.
 
     Args:
         plan: checked already.
         progress: told of each cell.
         run_id: a run to go on with (resume); None begins a new one.
+        home: where the run is kept; None: the environment's.
+        actor: who runs it; None: the user of this process.
+        on_begin: told the run's id before anything happens.
+        signals: SIGINT and SIGTERM end the run; a server that hosts many has its own use for them.
 
     Raises:
         LearnGraphError: the run could not begin; once it has begun, failures are in the outcome.
@@ -41,15 +55,18 @@ async def run_plan(plan: RunPlan, *, progress: CellObserver, run_id: str | None 
     from learngraph_kernel.store.run_record import new_run_id
 
     identity = run_id or new_run_id()
+    on_begin(identity)
     async with launched(plan, identity) as (kernel, secret):
         from learngraph_kernel.runs.lifecycle import Lifecycle
         from learngraph_kernel.store.database import Store
-        from learngraph_kernel.store.home import Home
+        from learngraph_kernel.store.home import Home as DefaultHome
 
-        home = Home.default()
-        with Store.open(home) as store:
-            life = Lifecycle(store, home, plan, kernel, secret=secret, progress=progress, actor=current_actor())
-            return await stoppable(life.resume(run_id) if run_id else life.run(identity))
+        place = home or DefaultHome.default()
+        with Store.open(place) as store:
+            who = actor or current_actor()
+            life = Lifecycle(store, place, plan, kernel, secret=secret, progress=progress, actor=who)
+            work = life.resume(run_id) if run_id else life.run(identity)
+            return await (stoppable(work) if signals else work)
 
 
 @asynccontextmanager

@@ -7,7 +7,7 @@ report) happens again. The two content documents must then be the same, or the d
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from learngraph_kernel.actor import current_actor
 from learngraph_kernel.broker.recording import Recording, load_inline
@@ -16,6 +16,9 @@ from learngraph_kernel.runs.engine import CellObserver
 from learngraph_kernel.runs.launch import launched, stoppable
 from learngraph_kernel.runs.outcome import RunOutcome
 from learngraph_kernel.runs.plan import RunPlan
+
+if TYPE_CHECKING:
+    from learngraph_kernel.store.home import Home
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +47,10 @@ class Comparison:
         }
 
 
-async def rerun(plan: RunPlan, *, progress: CellObserver) -> Comparison:
-    """Reruns `plan.parent` (see `again.plan_of_run(..., rerun=True)`) and compares.
+async def rerun(
+    plan: RunPlan, *, progress: CellObserver, home: Home | None = None, actor: str | None = None, signals: bool = True
+) -> Comparison:
+    """Reruns `plan.parent` (see `again.plan_of_run(..., rerun=True)`) and compares; arguments as of `run_plan`.
 
     Raises:
         LearnGraphError: it could not begin.
@@ -57,23 +62,24 @@ async def rerun(plan: RunPlan, *, progress: CellObserver) -> Comparison:
     async with launched(plan, run_id) as (kernel, secret):
         from learngraph_kernel.runs.lifecycle import Lifecycle
         from learngraph_kernel.store.database import Store
-        from learngraph_kernel.store.home import Home
+        from learngraph_kernel.store.home import Home as DefaultHome
 
-        home = Home.default()
-        with Store.open(home) as store:
+        place = home or DefaultHome.default()
+        with Store.open(place) as store:
             recording = Recording.from_events(store.ledger.events(plan.parent), store.artifacts)
             life = Lifecycle(
                 store,
-                home,
+                place,
                 plan,
                 kernel,
                 secret=secret,
                 progress=progress,
-                actor=current_actor(),
+                actor=actor or current_actor(),
                 recording=recording,
                 cards=_recorded_cards(recording),
             )
-            outcome = await stoppable(life.run(run_id))
+            work = life.run(run_id)
+            outcome = await (stoppable(work) if signals else work)
             return _compare(store, plan.parent, outcome)
 
 

@@ -71,7 +71,7 @@ class Verification:
 
     Attributes:
         target: what was verified, as given.
-        run: id of the run, as its seal says.
+        run_id: id of the run, as its seal says.
         signer: fingerprint of the key that signed, None when the signature is not valid.
         trust: why the signer is believed: `pinned` (the caller named the key), `own` (a key of this instance's `keys`
             folder), or `none`: anyone could have signed, compare the fingerprint.
@@ -84,7 +84,7 @@ class Verification:
     """
 
     target: str
-    run: str | None
+    run_id: str | None
     signer: str | None
     trust: str
     content_hash: str | None
@@ -136,7 +136,7 @@ def verify_parts(
     check.later()
     return Verification(
         target=parts.where,
-        run=check.predicate.get("run"),
+        run_id=check.predicate.get("run"),
         signer=signer,
         trust=trust,
         content_hash=check.predicate.get("content"),

@@ -86,7 +86,7 @@ def test_a_flipped_byte_is_named_and_the_code_is_5(call: Any, tmp_path: Path) ->
 def test_json_says_what_was_verified(call: Any, home: Home) -> None:
     code, out, _ = call("verify", RUN, "--json")
     body = json.loads(out)
-    assert (code, body["ok"], body["run"], body["trust"]) == (0, True, RUN, "own")
+    assert (code, body["ok"], body["run_id"], body["trust"]) == (0, True, RUN, "own")
     assert body["signer"] == load_or_create_signer(home.keys).public.keyid
     assert len(body["content_hash"]) == 64
 

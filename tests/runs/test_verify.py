@@ -43,7 +43,7 @@ def test_an_untouched_folder_verifies(files: dict[str, bytes]) -> None:
     verification = verify(files)
     assert verification.findings == ()
     assert verification.ok
-    assert (verification.run, verification.signer, verification.trust) == (RUN, SIGNER.public.keyid, "none")
+    assert (verification.run_id, verification.signer, verification.trust) == (RUN, SIGNER.public.keyid, "none")
     assert (verification.events, verification.later_events) == (8, 2)
     assert verification.content_hash == sha256_hex(files["content.json"])
 
