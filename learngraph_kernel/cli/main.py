@@ -21,6 +21,7 @@ COMMANDS: dict[str, str] = {
     "diff": "What differs between two runs: inputs, metrics, cells.",
     "export": "Write a run as a folder, HTML report, bundle or RO-Crate.",
     "audit": "Check every number of a text against tables.",
+    "lint": "What the SQL of files gets wrong about its data, by the catalogue.",
     "query": "Run one guarded query against a source.",
     "source": "Add, list, test or remove data sources.",
     "sandbox": "The closed box: what may enter it, and what runs in it.",
