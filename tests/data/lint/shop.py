@@ -1,5 +1,7 @@
 """A small shop: its catalogue, and data that shows each wrong number."""
 
+# ruff: noqa: E501  (rows of a table)
+
 from __future__ import annotations
 
 from typing import Any

@@ -1,4 +1,6 @@
-"""Each trap gives a wrong number on real rows, and is found: the rule, how sure, and where. Rewrites give the right one."""
+"""Each trap gives a wrong number on real rows, and is found: rule, severity, place. Rewrites give the right one."""
+
+# ruff: noqa: E501  (a query reads best on one line)
 
 from __future__ import annotations
 
