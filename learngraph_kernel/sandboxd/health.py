@@ -12,9 +12,9 @@ from learngraph_kernel.sandboxd import schema
 from learngraph_kernel.sandboxd.capacity import disk_free
 from learngraph_kernel.sandboxd.core import Core
 from learngraph_kernel.sandboxd.images import Images
-from learngraph_kernel.sandboxd.preflight import engine_findings, installed_packages, os_release, refuse_weak
 from learngraph_kernel.sandboxd.records import ACTIVE, KERNEL_ACTIVE
 from learngraph_kernel.sandboxd.settings import GIB
+from learngraph_kernel.sandboxd.strictness import ZH, weakness
 
 
 class Health:
@@ -37,16 +37,14 @@ class Health:
 
     async def _weaknesses(self) -> dict[str, Any]:
         try:
-            version = await self._core.workers.run(self._core.engine.version)
-            findings = engine_findings(version, await self._core.workers.run(installed_packages), os_release())
-            refuse_weak(findings)
+            found = await weakness(self._core)
         except LearnGraphError as error:
-            if error.code != "weak_engine":
-                return failed("weaknesses", error)
-            state = "failed" if self._core.settings.strict else "warning"
-            zh = {"reason": "容器引擎存在已知的逃逸漏洞", "remedy": "请升级 runc、containerd 与 docker.io"}
-            return {"name": "weaknesses", "state": state, "reason": error.what, "remedy": error.remedy, "zh": zh}
-        return ok("weaknesses", "none that opens our containers")
+            return failed("weaknesses", error)
+        if found is None:
+            return ok("weaknesses", "none that opens our containers")
+        state = "failed" if self._core.settings.strict else "warning"
+        zh = dict(zip(("reason", "remedy"), ZH, strict=True))
+        return {"name": "weaknesses", "state": state, "reason": found.what, "remedy": found.remedy, "zh": zh}
 
     async def _image(self) -> dict[str, Any]:
         try:

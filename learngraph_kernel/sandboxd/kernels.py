@@ -39,6 +39,7 @@ from learngraph_kernel.sandboxd.engine_port import EngineFailed
 from learngraph_kernel.sandboxd.images import Images
 from learngraph_kernel.sandboxd.records import KERNEL_ACTIVE, Row, new_id
 from learngraph_kernel.sandboxd.scan import Limits, scan
+from learngraph_kernel.sandboxd.strictness import refuse_if_strict
 
 _log = logging.getLogger(__name__)
 kernels = schema.kernels
@@ -96,6 +97,7 @@ class Kernels:
             known = await self._core.workers.record(self._core.remembered, caller.owner, key, identity)
             if known is not None:
                 return await self._again(known)
+            await refuse_if_strict(self._core)
             image = await self._images.require(wanted["image"])
             row = None
             if wanted["folder"] is None and not wanted["environment"] and image == await self._images.require():
@@ -198,6 +200,7 @@ class Kernels:
                     return
 
     async def _warm_one(self) -> None:
+        await refuse_if_strict(self._core)
         image = await self._images.require()
         made = await self._core.workers.run(self._make_folders)
         row = _new_row(POOL, None, image, made, ours=True, warm=True, caller=None, now=self._core.clock())
