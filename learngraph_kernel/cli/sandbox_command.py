@@ -7,6 +7,7 @@ import click
 from learngraph_kernel.cli.lazy import LazyGroup
 
 SUBCOMMANDS: dict[str, str] = {
+    "build": "Make the sandbox image, or take it from a registry.",
     "ls": "Your workspaces and running kernels.",
     "logs": "The commands of a workspace, and what they printed.",
     "stop": "End a workspace's container or a kernel; files stay.",

@@ -100,8 +100,8 @@ def engine_refusal(error: LearnGraphError) -> LearnGraphError:
         return NotReady(
             "the sandbox image is not in the engine",
             code="image_missing",
-            remedy="make it: `make image`, or POST /v1/images/build",
-            zh=("容器引擎中没有沙箱镜像", "请构建镜像：make image，或调用 POST /v1/images/build"),
+            remedy="make it: learngraph sandbox build",
+            zh=("容器引擎中没有沙箱镜像", "请构建镜像：learngraph sandbox build"),
         )
     if isinstance(error, EngineFailed):
         _log.warning("the engine refused: %s", error.what)

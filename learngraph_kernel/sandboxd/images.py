@@ -258,6 +258,6 @@ def _missing(image: str | None = None) -> NotReady:
         "the sandbox image is not in the engine",
         code="image_missing",
         where=image,
-        remedy="make it: `make image`, or POST /v1/images/build",
-        zh=("容器引擎中没有沙箱镜像", "请构建镜像：make image，或调用 POST /v1/images/build"),
+        remedy="make it: learngraph sandbox build",
+        zh=("容器引擎中没有沙箱镜像", "请构建镜像：learngraph sandbox build"),
     )

@@ -181,7 +181,7 @@ def _image_check(engine: Docker) -> Check:
     except LearnGraphError as error:
         return Check("sandbox image", "unavailable", error.what, error.remedy)
     if image is None:
-        return Check("sandbox image", "unavailable", "not in the engine", "make image")
+        return Check("sandbox image", "unavailable", "not in the engine", "learngraph sandbox build")
     return Check("sandbox image", "ok", image.id)
 
 

@@ -46,6 +46,23 @@ def test_a_workspaces_commands_are_listed_shown_and_stopped(daemon: Sandboxd, le
     assert sandbox("logs", "nonsense").code == 2
 
 
+def test_the_image_is_made_and_its_id_printed(
+    daemon: Sandboxd, sandbox_image: str, learngraph: Callable[..., Said]
+) -> None:
+    said = learngraph("sandbox", "build", LEARNGRAPH_SANDBOXD=str(daemon.socket))
+    assert (said.code, said.out) == (0, f"{sandbox_image}\n"), said.err
+    assert "100 %  done" in said.err
+
+
+def test_a_pull_without_a_registry_says_what_to_configure(daemon: Sandboxd, learngraph: Callable[..., Said]) -> None:
+    said = learngraph("sandbox", "build", "--pull", "--json", LEARNGRAPH_SANDBOXD=str(daemon.socket))
+    assert (
+        said.code == 2
+        and said.json["error"]["code"] == "no_registry"
+        and "image_registry" in said.json["error"]["remedy"]
+    )
+
+
 def test_without_a_daemon_the_remedy_is_said(learngraph: Callable[..., Said], tmp_path: Path) -> None:
     said = learngraph("sandbox", "ls", "--json", LEARNGRAPH_SANDBOXD=str(tmp_path / "none.sock"))
     assert said.code == 1 and said.json["error"]["code"] == "sandbox_unavailable" and said.json["error"]["remedy"]
