@@ -43,8 +43,9 @@ def lint(text: str, catalogue: Catalogue, *, dialect: str = "duckdb") -> tuple[F
     Returns: findings in the order of their places. A text that is not understood gives one `unparsed`.
     """
     try:
-        statements = [statement for statement in sqlglot.parse(text, dialect=dialect) if statement is not None]
-        tokens = sqlglot.tokenize(text, dialect=dialect)
+        language = sqlglot.Dialect.get_or_raise(dialect)
+        tokens = language.tokenize(text)
+        statements = [statement for statement in language.parser().parse(tokens, text) if statement is not None]
     except SqlglotError as error:
         reason = str(error).splitlines()[0]
         return (Finding("unparsed", "unknown", 1, 0, len(text), f"not understood as {dialect}: {reason}"),)

@@ -56,4 +56,4 @@ class Report:
         if target is copy:
             return new.sql(dialect=self.dialect, pretty=True)
         target.replace(new)
-        return copy.sql(dialect=self.dialect, pretty=True)
+        return copy.sql(dialect=self.dialect, pretty=True, copy=False)
