@@ -141,8 +141,8 @@ def test_an_interrupt_ends_the_kernel_and_records_the_run_as_cancelled(
 
 
 def test_a_run_that_timed_out_goes_on_with_a_longer_limit(learngraph: Command, write_notebook: Command) -> None:
-    path = write_notebook('import learngraph_kernel as lg\nlg.log("here")', "import time\ntime.sleep(2)")
-    run = learngraph("run", path, "--execution-timeout", 1, "--json")
+    path = write_notebook('import learngraph_kernel as lg\nlg.log("here")', "import time\ntime.sleep(6)")
+    run = learngraph("run", path, "--execution-timeout", 3, "--json")
     assert (run.code, run.json["error"]["code"]) == (1, "cell_timeout")
     resumed = learngraph("resume", run.json["run_id"], "--execution-timeout", 60, "--json")
     assert (resumed.code, resumed.json["status"]) == (0, "completed")
