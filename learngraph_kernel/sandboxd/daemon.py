@@ -34,7 +34,8 @@ from learngraph_kernel.sandboxd.files import Files
 from learngraph_kernel.sandboxd.grants import Grants
 from learngraph_kernel.sandboxd.health import Health
 from learngraph_kernel.sandboxd.images import Images
-from learngraph_kernel.sandboxd.kernels import Kernels, kernels
+from learngraph_kernel.sandboxd.kernel_life import kernels
+from learngraph_kernel.sandboxd.kernels import Kernels
 from learngraph_kernel.sandboxd.reconcile import Reconciler
 from learngraph_kernel.sandboxd.records import KERNEL_ACTIVE, Records, Row, pragmas
 from learngraph_kernel.sandboxd.sandboxes import Sandboxes
@@ -85,7 +86,7 @@ class Daemon:
         self.sandboxes = Sandboxes(self.core, self.images, self.files)
         self.commands = Commands(self.core, self.sandboxes, self.files)
         self.kernels = Kernels(self.core, self.images)
-        self.core.make_room = self.kernels.evict_warm
+        self.core.make_room = self.kernels.pool.evict
         self.tickets = Tickets(self.core, secret)
         self.health = Health(self.core, self.images)
         self.authenticator = Authenticator(os.geteuid(), settings.admit, settings.service_keys)
@@ -190,7 +191,7 @@ class Daemon:
     async def close(self) -> None:
         """Ends workspaces' and warm containers; kernels of runs go on. Files and records stay."""
         self._closing = True
-        self.kernels.closing = True
+        self.kernels.pool.closing = True
         if self._events is not None:
             self._events.close()
         try:

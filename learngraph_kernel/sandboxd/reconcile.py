@@ -17,7 +17,8 @@ from learngraph_kernel.sandboxd.commands import execs
 from learngraph_kernel.sandboxd.core import Core
 from learngraph_kernel.sandboxd.engine_port import SANDBOX, ContainerFacts
 from learngraph_kernel.sandboxd.files import Files
-from learngraph_kernel.sandboxd.kernels import Kernels, kernels
+from learngraph_kernel.sandboxd.kernel_life import kernels
+from learngraph_kernel.sandboxd.kernels import Kernels
 from learngraph_kernel.sandboxd.records import ACTIVE, KERNEL_ACTIVE, Row
 from learngraph_kernel.sandboxd.sandboxes import Sandboxes, boxes
 
