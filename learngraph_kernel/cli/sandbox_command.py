@@ -11,6 +11,7 @@ SUBCOMMANDS: dict[str, str] = {
     "ls": "Your workspaces and running kernels.",
     "logs": "The commands of a workspace, and what they printed.",
     "stop": "End a workspace's container or a kernel; files stay.",
+    "shutdown": "End the sandboxd that was started for you; files stay.",
     "gc": "Apply time-outs and remove leftovers now.",
     "check-url": "Say which URLs the box may be handed, without a packet.",
 }

@@ -15,8 +15,26 @@ import click
     type=click.Path(path_type=Path),
     help="Unix socket (default: LEARNGRAPH_SANDBOXD, or in the state folder).",
 )
+@click.option(
+    "--strict/--no-strict",
+    default=None,
+    help="Start nothing on an engine with a known way out.",
+)
+@click.option(
+    "--idle-end",
+    type=click.FloatRange(min=0),
+    metavar="SECONDS",
+    help="End when nothing ran and nobody called for so long (0: stay), unless the settings say otherwise.",
+)
 @click.option("--log-level", type=click.Choice(["debug", "info", "warning"]), default="info", show_default=True)
-def command(config: Path | None, state: Path | None, socket: Path | None, log_level: str) -> None:
+def command(
+    config: Path | None,
+    state: Path | None,
+    socket: Path | None,
+    strict: bool | None,
+    idle_end: float | None,
+    log_level: str,
+) -> None:
     """Run the sandbox daemon in the foreground (systemd and the server extension start it this way)."""
     import asyncio
     import logging
@@ -36,9 +54,13 @@ def command(config: Path | None, state: Path | None, socket: Path | None, log_le
 
     logging.basicConfig(level=log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     settings = Settings.under((state or Home.default().root / "sandboxd").absolute())
+    if idle_end is not None:
+        settings = replace(settings, idle_end=idle_end)
     if config is not None:
         settings = load_settings(config, settings)
     chosen = socket or (Path(value) if (value := os.environ.get("LEARNGRAPH_SANDBOXD")) else None)
     if chosen is not None:
         settings = replace(settings, socket=chosen.absolute())
+    if strict is not None:
+        settings = replace(settings, strict=strict)
     asyncio.run(serve(settings, ready=lambda: click.echo(f"sandboxd: {settings.socket}")))

@@ -162,8 +162,8 @@ def chromium(around: Surroundings) -> Iterator[CheckResult]:
 
 
 def sandbox(around: Surroundings) -> Iterator[CheckResult]:
-    """The container sandbox: the engine, its known weaknesses, the image."""
-    from learngraph_kernel.sandbox.engine_report import engine_report
+    """The container sandbox: the engine, its known weaknesses, the image, and the daemon if it runs."""
+    from learngraph_kernel.sandbox.engine_report import daemon_report, engine_report
 
-    for line in engine_report(around.environ):
+    for line in [*engine_report(around.environ), *daemon_report()]:
         yield CheckResult(line.name, line.state, line.detail, line.remedy)

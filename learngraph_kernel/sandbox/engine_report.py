@@ -46,5 +46,28 @@ def engine_report(environ: Mapping[str, str]) -> list[ReportLine]:
     return [ReportLine(**line) for line in json.loads(done.stdout)]
 
 
+def daemon_report() -> list[ReportLine]:
+    """The sandboxd that runs use: whether it runs, by which settings, and what it says it lacks. Starts nothing."""
+    from learngraph_kernel.errors import LearnGraphError
+    from learngraph_kernel.sandbox.client import connected
+    from learngraph_kernel.sandbox.place import default_socket, listening
+
+    path = default_socket()
+    if not listening(path):
+        return [ReportLine("sandboxd", "ok", "not running; started when a run needs it")]
+    try:
+        with connected(path) as client:
+            answer = client.readiness()
+    except LearnGraphError as error:
+        return [ReportLine("sandboxd", "failed", error.what, error.remedy)]
+    chosen = answer["settings"]
+    strict = "on" if chosen["strict"] else "off"
+    lines = [ReportLine("sandboxd", "ok", f"{path}: runtime {chosen['runtime']}, strict {strict}")]
+    for check in answer["checks"]:
+        if check["state"] == "failed":
+            lines.append(ReportLine(f"sandboxd {check['name']}", "unavailable", check["reason"], check["remedy"]))
+    return lines
+
+
 def _unavailable(detail: str, remedy: str) -> ReportLine:
     return ReportLine("docker engine", "unavailable", detail, remedy)

@@ -1,11 +1,13 @@
 """A sandboxd when one is needed: the one that answers, else a private one started for this user.
 
 A private daemon belongs to nobody's terminal: it is a process group of its own, writes `<state>/sandboxd.log`, and goes
-on when the one who started it ends. Two that start one at once get the same: the state folder is locked.
+on when the one who started it ends, until it has had nothing to do for a while. Two that start one at once get the
+same: the state folder is locked.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -19,6 +21,8 @@ from learngraph_kernel.sandbox.transport import SandboxUnavailable
 
 START_SECONDS = 30.0
 POLL_SECONDS = 0.05
+IDLE_SECONDS = 600
+"""A daemon that somebody needed for a moment does not stay for ever; its settings file may say otherwise."""
 ENGINE_SOCKET = Path("/var/run/docker.sock")
 
 
@@ -34,23 +38,25 @@ def running_client(path: Path | None = None, *, engine: Path = ENGINE_SOCKET) ->
     """
     client = SandboxClient(path)
     named = path is None and bool(os.environ.get(SOCKET_VARIABLE))
-    if listening(client.path) or named or client.path == HOST_WIDE:
+    if named or client.path == HOST_WIDE:
         client.health()  # one that was named, or the host's, is its administrator's to start
         return client
-    _check_possible(engine)
-    process = _spawn(client.path)
     deadline = time.monotonic() + START_SECONDS
+    process: subprocess.Popen[bytes] | None = None
     while True:
-        try:
-            client.health()
-            return client
-        except SandboxUnavailable as error:
-            if time.monotonic() > deadline or (process.poll() is not None and not client.path.exists()):
-                raise SandboxUnavailable(
-                    f"sandboxd did not start: {_last_line(client.path.parent / 'sandboxd.log')}",
-                    where=str(client.path),
-                    remedy="run `learngraph sandboxd` in a terminal to see why",
-                ) from error
+        if listening(client.path):
+            with contextlib.suppress(SandboxUnavailable):  # it is just ending: the next one waits for its lock
+                client.health()
+                return client
+        elif process is None:
+            _check_possible(engine)
+            process = _spawn(client.path)
+        elif process.poll() is not None or time.monotonic() > deadline:
+            raise SandboxUnavailable(
+                f"sandboxd did not start: {_last_line(client.path.parent / 'sandboxd.log')}",
+                where=str(client.path),
+                remedy="run `learngraph sandboxd` in a terminal to see why",
+            )
         time.sleep(POLL_SECONDS)
 
 
@@ -77,6 +83,7 @@ def _spawn(path: Path) -> subprocess.Popen[bytes]:
     folder = path.parent
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     command = [sys.executable, "-m", "learngraph_kernel.cli", "sandboxd", "--state", str(folder), "--socket", str(path)]
+    command += ["--idle-end", str(IDLE_SECONDS)]
     config = folder / "sandboxd.toml"
     if config.is_file():
         command += ["--config", str(config)]

@@ -9,10 +9,12 @@ from __future__ import annotations
 import json
 import logging
 import re
+import tempfile
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, BinaryIO
 
 import tornado.web
+from tornado.iostream import StreamClosedError
 
 from learngraph_kernel.errors import BadInput, LearnGraphError
 from learngraph_kernel.sandbox.answers import BadRequest, NotFound, Refusal
@@ -23,9 +25,10 @@ from learngraph_kernel.sandboxd.call import Call
 from learngraph_kernel.sandboxd.daemon import Daemon
 from learngraph_kernel.sandboxd.grants import DeletionNotGranted
 from learngraph_kernel.sandboxd.quota import QuotaExceeded
-from learngraph_kernel.sandboxd.routes import ROUTES, Route
+from learngraph_kernel.sandboxd.routes import ROUTES, UPLOADS, Route
 
 _log = logging.getLogger(__name__)
+CHUNK = 256 * 1024
 
 
 def status_of(error: LearnGraphError) -> int:
@@ -45,9 +48,17 @@ class Handler(tornado.web.RequestHandler):
     """Every route."""
 
     SUPPORTED_METHODS = ("GET", "POST", "PUT", "DELETE")
+    _upload: BinaryIO | None = None
 
     def initialize(self, daemon: Daemon, routes: Mapping[str, Route]) -> None:
         self._daemon, self._routes = daemon, routes
+
+    def prepare(self) -> None:
+        self._daemon.calls.open += 1
+
+    def on_finish(self) -> None:
+        self._daemon.calls.open -= 1
+        self._daemon.calls.touch()
 
     async def _answer(self, **names: str) -> None:
         self.set_header("Server", "sandboxd")
@@ -67,10 +78,27 @@ class Handler(tornado.web.RequestHandler):
         if isinstance(answer, dict):
             self.set_header("Content-Type", "application/json")
             self.finish(json.dumps(answer, ensure_ascii=False).encode())
-        else:
-            kind = "application/octet-stream" if isinstance(answer, bytes) else "text/plain; version=0.0.4"
-            self.set_header("Content-Type", kind)
+        elif isinstance(answer, str):
+            self.set_header("Content-Type", "text/plain; version=0.0.4")
             self.finish(answer)
+        else:
+            await self._send(answer)
+
+    async def _send(self, file: BinaryIO) -> None:
+        """A file's bytes, as fast as they are taken; damage cuts the connection, so that it is no whole answer."""
+        self.set_header("Content-Type", "application/octet-stream")
+        try:
+            while chunk := await self._daemon.core.workers.run(file.read, CHUNK):
+                self.write(chunk)
+                await self.flush()
+            self.finish()
+        except StreamClosedError:
+            _log.debug("the caller of %s went away", self.request.path)
+        except LearnGraphError as error:
+            _log.warning("%s: %s", self.request.path, error)
+            self.request.connection.stream.close()  # type: ignore[union-attr]
+        finally:
+            await self._daemon.core.workers.run(file.close)
 
     get = post = put = delete = _answer
 
@@ -80,7 +108,7 @@ class Handler(tornado.web.RequestHandler):
         caller = daemon.authenticator.caller(peer, headers.get("Authorization"), daemon.core.clock())
         query = {name: values[-1].decode("utf-8", "replace") for name, values in self.request.query_arguments.items()}
         key, ticket = headers.get("Idempotency-Key"), headers.get("LearnGraph-Ticket")
-        return Call(daemon, caller, names, query, self.request.body, key, ticket)
+        return Call(daemon, caller, names, query, self.request.body, self._upload, key, ticket)
 
     def _refuse(self, status: int, error: dict[str, Any]) -> None:
         if self._finished:
@@ -97,10 +125,49 @@ class Handler(tornado.web.RequestHandler):
         )
 
 
+@tornado.web.stream_request_body
+class FileHandler(Handler):
+    """Paths whose bodies are files: they go to disk as they come, and only once the caller is known."""
+
+    def prepare(self) -> None:
+        super().prepare()
+        try:
+            self._call({})
+        except LearnGraphError as error:
+            self.set_header("Connection", "close")
+            self._refuse(status_of(error), error.as_json())
+            return
+        settings = self._daemon.core.settings
+        self.request.connection.set_max_body_size(settings.upload_bytes)  # type: ignore[union-attr]
+        self._upload = tempfile.TemporaryFile(dir=settings.outputs)  # noqa: SIM115  closed when the call ends
+
+    def data_received(self, chunk: bytes) -> None:
+        if self._upload is not None:  # None: the call was refused, and what still comes is dropped
+            self._upload.write(chunk)
+
+    async def put(self, **names: str) -> None:
+        assert self._upload is not None
+        self._upload.seek(0)
+        await self._answer(**names)
+
+    def on_finish(self) -> None:
+        super().on_finish()
+        self._forget()
+
+    def on_connection_close(self) -> None:
+        self._forget()
+
+    def _forget(self) -> None:
+        if self._upload is not None:
+            self._upload.close()
+            self._upload = None
+
+
 class Unknown(Handler):
     """Any other path."""
 
     def prepare(self) -> None:
+        super().prepare()
         error = NotFound("there is no such path", code="no_such_path", remedy="see docs/sandbox.md")
         self._refuse(404, error.as_json())
 
@@ -111,7 +178,11 @@ def application(daemon: Daemon) -> tornado.web.Application:
     for method, path, route in ROUTES:
         by_path.setdefault(path, {})[method] = route
     rules = [
-        (re.sub(r"\{(\w+)\}", r"(?P<\1>[a-z]{1,2}_[0-9a-f]{24})", path), Handler, {"daemon": daemon, "routes": routes})
+        (
+            re.sub(r"\{(\w+)\}", r"(?P<\1>[a-z]{1,2}_[0-9a-f]{24})", path),
+            FileHandler if path in UPLOADS else Handler,
+            {"daemon": daemon, "routes": routes},
+        )
         for path, routes in by_path.items()
     ]
     fallback = {"daemon": daemon, "routes": {}}

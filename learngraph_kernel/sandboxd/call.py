@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, BinaryIO
 
 from learngraph_kernel.sandbox.answers import BadRequest, TooLarge
 from learngraph_kernel.sandboxd.auth import Caller
@@ -24,6 +24,7 @@ class Call:
         names: parts of the path by name.
         query: parameters of the query, the last of each name.
         body: the bytes as sent.
+        upload: the bytes of an upload, on disk; None for other calls.
     """
 
     daemon: Daemon
@@ -31,6 +32,7 @@ class Call:
     names: Mapping[str, str]
     query: Mapping[str, str]
     body: bytes
+    upload: BinaryIO | None
     key: str | None
     ticket: str | None
 

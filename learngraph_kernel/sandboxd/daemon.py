@@ -21,8 +21,9 @@ from sqlalchemy import event
 
 from learngraph_kernel.canonical import digest
 from learngraph_kernel.errors import LearnGraphError, Unavailable
-from learngraph_kernel.sandbox.answers import BadRequest
-from learngraph_kernel.sandboxd import folders
+from learngraph_kernel.sandbox.answers import BadRequest, Forbidden
+from learngraph_kernel.sandbox.place import listening
+from learngraph_kernel.sandboxd import folders, schema
 from learngraph_kernel.sandboxd.auth import Authenticator, Caller
 from learngraph_kernel.sandboxd.capacity import Gate
 from learngraph_kernel.sandboxd.cgroups import cap_processors, release
@@ -37,7 +38,7 @@ from learngraph_kernel.sandboxd.images import Images
 from learngraph_kernel.sandboxd.kernel_life import kernels
 from learngraph_kernel.sandboxd.kernels import Kernels
 from learngraph_kernel.sandboxd.reconcile import Reconciler
-from learngraph_kernel.sandboxd.records import KERNEL_ACTIVE, Records, Row, pragmas
+from learngraph_kernel.sandboxd.records import ACTIVE, KERNEL_ACTIVE, Records, Row, pragmas
 from learngraph_kernel.sandboxd.sandboxes import Sandboxes
 from learngraph_kernel.sandboxd.settings import Settings
 from learngraph_kernel.sandboxd.storage import Storage
@@ -46,6 +47,7 @@ from learngraph_kernel.sandboxd.workers import Workers
 from learngraph_kernel.store.artifacts import ArtifactStore
 
 _log = logging.getLogger(__name__)
+LOCK_SECONDS, LOCK_POLL = 15.0, 0.05
 ENGINE_RETRY = (0.5, 1.0, 2.0, 5.0, 10.0)
 
 
@@ -64,7 +66,7 @@ class Daemon:
 
     def __init__(self, settings: Settings, engine: EnginePort, *, clock: Callable[[], float] = time.time) -> None:
         folders.private_folder(settings.state)
-        self._lock = _lock(settings.state / "sandboxd.lock")
+        self._lock = _lock(settings.state / "sandboxd.lock", settings.socket)
         for path in (settings.workspaces, settings.outputs, settings.service_keys):
             folders.private_folder(path)
         records = Records(settings.database)
@@ -91,6 +93,8 @@ class Daemon:
         self.health = Health(self.core, self.images)
         self.authenticator = Authenticator(os.geteuid(), settings.admit, settings.service_keys)
         self.reconciler = Reconciler(self.core, self.sandboxes, self.kernels, self.files)
+        self.stopping = asyncio.Event()
+        self.calls = Activity(clock)
         self._closing = False
         self._events: EventStream | None = None
 
@@ -181,6 +185,32 @@ class Daemon:
             await self.core.workers.record(remember, caller.owner, key, digest(identity), given.id, None, now)
         return {"grant": given.id}
 
+    def shut_down(self, caller: Caller) -> None:
+        """Ends the daemon as SIGTERM does. Raises Forbidden for anybody but its own user and root."""
+        if caller.peer.uid not in (0, os.geteuid()):
+            raise Forbidden(
+                "this sandboxd is not yours to stop",
+                code="not_its_owner",
+                remedy="its administrator stops it: systemctl stop sandboxd",
+                zh=("您无权停止此 sandboxd", "请由管理员执行：systemctl stop sandboxd"),
+            )
+        self.stopping.set()
+
+    async def idle_for(self) -> float:
+        """Seconds since the last call ended, with nothing running; 0 while anything runs."""
+        if self.calls.open or await self.core.workers.record(self._anything_runs):
+            self.calls.touch()
+        return self.calls.quiet()
+
+    def _anything_runs(self) -> bool:
+        records = self.core.records
+        held = kernels.c.state.in_(tuple(state for state in KERNEL_ACTIVE if state not in ("warm", "warming")))
+        return bool(
+            records.count(kernels, held)
+            or records.count(schema.sandboxes, schema.sandboxes.c.state.in_(ACTIVE))
+            or records.count(schema.image_jobs, schema.image_jobs.c.state == "running")
+        )
+
     async def collect(self) -> Row:
         """Applies time-outs, removes orphans and unnamed contents now."""
         await self.sandboxes.sweep()
@@ -208,14 +238,38 @@ class Daemon:
         os.close(self._lock)
 
 
-def _lock(path: Path) -> int:
-    """One sandboxd a state folder, for as long as the descriptor is open."""
+class Activity:
+    """How many calls are being answered, and when the last one ended."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._last = clock()
+        self.open = 0
+
+    def touch(self) -> None:
+        """Something happened just now."""
+        self._last = self._clock()
+
+    def quiet(self) -> float:
+        """Seconds since then."""
+        return self._clock() - self._last
+
+
+def _lock(path: Path, served: Path) -> int:
+    """One sandboxd a state folder, for as long as the descriptor is open.
+
+    One that is on its way out (it holds the lock and serves no more) is waited for.
+    """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        os.close(descriptor)
-        raise AlreadyRunning(
-            "another sandboxd works on this state folder", remedy="use that one, or stop it"
-        ) from error
-    return descriptor
+    deadline = time.monotonic() + LOCK_SECONDS
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return descriptor
+        except OSError as error:
+            if listening(served) or time.monotonic() > deadline:
+                os.close(descriptor)
+                raise AlreadyRunning(
+                    "another sandboxd works on this state folder", remedy="use that one, or stop it"
+                ) from error
+        time.sleep(LOCK_POLL)

@@ -75,6 +75,9 @@ class DockerEngine:
         info = self._call(lambda api: api.info(), repeat=True)
         return int(info["MemTotal"]), int(info["NCPU"])
 
+    def runtimes(self) -> frozenset[str]:
+        return frozenset(self._call(lambda api: api.info(), repeat=True).get("Runtimes") or {})
+
     def image(self, reference: str) -> dict[str, Any] | None:
         try:
             return self._call(lambda api: dict(api.inspect_image(reference)), repeat=True)

@@ -90,6 +90,10 @@ class EnginePort(Protocol):
         """(bytes of memory, processors) of the machine that runs containers."""
         ...
 
+    def runtimes(self) -> frozenset[str]:
+        """The names of the OCI runtimes the engine can start containers with."""
+        ...
+
     def image(self, reference: str) -> dict[str, Any] | None:
         """What the engine knows of an image: `Id`, `Size`, `Created`; None when it is not there."""
         ...

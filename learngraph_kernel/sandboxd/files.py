@@ -63,7 +63,7 @@ class Files:
         """Forgets the logical layer, at the end of a session."""
         self._storage.drop(_key(row))
 
-    def put(self, row: Row, path: str, data: bytes) -> dict[str, Any]:
+    def put(self, row: Row, path: str, data: BinaryIO) -> dict[str, Any]:
         """Writes a file to both layers; the folder only if it is there."""
         if not self.root(row).exists():
             return asdict(self._storage.put(_key(row), path, data, folder=None, limits=self.limits))

@@ -11,10 +11,10 @@ from learngraph_kernel.errors import LearnGraphError
 from learngraph_kernel.sandboxd import schema
 from learngraph_kernel.sandboxd.capacity import disk_free
 from learngraph_kernel.sandboxd.core import Core
+from learngraph_kernel.sandboxd.fitness import ZH, missing_runtime, weakness
 from learngraph_kernel.sandboxd.images import Images
 from learngraph_kernel.sandboxd.records import ACTIVE, KERNEL_ACTIVE
 from learngraph_kernel.sandboxd.settings import GIB
-from learngraph_kernel.sandboxd.strictness import ZH, weakness
 
 
 class Health:
@@ -24,9 +24,21 @@ class Health:
         self._core, self._images = core, images
 
     async def readiness(self) -> dict[str, Any]:
-        """`{"ready", "checks": [{"name", "state", "reason", "remedy", "zh"}]}`; states: ok, warning, failed."""
-        checks = [await self._engine(), await self._weaknesses(), await self._image(), self._disk(), self._processors()]
-        return {"ready": all(check["state"] != "failed" for check in checks), "checks": checks}
+        """`{"ready", "checks": [{"name", "state", "reason", "remedy", "zh"}], "settings": {…}}`.
+
+        States: ok, warning, failed. Settings: strict, runtime, admit.
+        """
+        checks = [
+            await self._engine(),
+            await self._runtime(),
+            await self._weaknesses(),
+            await self._image(),
+            self._disk(),
+            self._processors(),
+        ]
+        settings = self._core.settings
+        chosen = {"strict": settings.strict, "runtime": settings.runtime, "admit": settings.admit}
+        return {"ready": all(check["state"] != "failed" for check in checks), "checks": checks, "settings": chosen}
 
     async def _engine(self) -> dict[str, Any]:
         try:
@@ -34,6 +46,13 @@ class Health:
         except LearnGraphError as error:
             return failed("engine", error)
         return ok("engine", f"{version.get('Version')}, API {version.get('ApiVersion')}")
+
+    async def _runtime(self) -> dict[str, Any]:
+        try:
+            missing = await missing_runtime(self._core)
+        except LearnGraphError as error:
+            return failed("runtime", error)
+        return ok("runtime", self._core.settings.runtime) if missing is None else failed("runtime", missing)
 
     async def _weaknesses(self) -> dict[str, Any]:
         try:

@@ -21,13 +21,13 @@ from learngraph_kernel.sandbox.answers import BadRequest, Conflict, NotFound, Ov
 from learngraph_kernel.sandboxd import capacity
 from learngraph_kernel.sandboxd.auth import Caller
 from learngraph_kernel.sandboxd.core import Core
+from learngraph_kernel.sandboxd.fitness import refuse_unfit_engine
 from learngraph_kernel.sandboxd.images import Images
 from learngraph_kernel.sandboxd.kernel_folders import folder_full, open_folders, remove_sockets
 from learngraph_kernel.sandboxd.kernel_life import KernelLife, kernels
 from learngraph_kernel.sandboxd.kernel_requests import check_request, new_row, shown
 from learngraph_kernel.sandboxd.processes import process_alive, process_identity
 from learngraph_kernel.sandboxd.records import KERNEL_ACTIVE, Row
-from learngraph_kernel.sandboxd.strictness import refuse_if_strict
 from learngraph_kernel.sandboxd.warm_pool import WarmPool
 
 SIGNALS = ("SIGINT", "SIGTERM", "SIGKILL", "SIGUSR1", "SIGUSR2")
@@ -56,7 +56,7 @@ class Kernels:
             known = await self._core.workers.record(self._core.remembered, caller.owner, key, identity)
             if known is not None:
                 return await self._again(known)
-            await refuse_if_strict(self._core)
+            await refuse_unfit_engine(self._core)
             image = await self._images.require(wanted["image"])
             row = None
             if wanted["folder"] is None and not wanted["environment"] and image == await self._images.require():

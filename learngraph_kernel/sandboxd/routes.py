@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, BinaryIO
 
-from learngraph_kernel.sandbox.answers import BadRequest, Conflict, TooLarge
+from learngraph_kernel.sandbox.answers import BadRequest, Conflict
 from learngraph_kernel.sandboxd.call import Call
 from learngraph_kernel.sandboxd.core import check_key
 from learngraph_kernel.sandboxd.kernel_requests import shown as shown_kernel
 from learngraph_kernel.sandboxd.sandboxes import shown as shown_sandbox
 
+CHUNK = 1024 * 1024
 _SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}")
 
-Answer = dict[str, Any] | bytes | str
+Answer = dict[str, Any] | BinaryIO | str
 Route = Callable[[Call], Awaitable[Answer]]
 
 
@@ -131,20 +132,23 @@ async def list_files(call: Call) -> Answer:
 async def get_file(call: Call) -> Answer:
     row = await call.sandbox("observe")
 
-    def read() -> bytes:
-        with call.daemon.files.open(row, call.query.get("path", "")) as file:
-            data = file.read(call.daemon.core.settings.workspace_bytes + 1)
-        if len(data) > call.daemon.core.settings.workspace_bytes:
-            raise TooLarge("the file is larger than a workspace may be", code="file_too_large")
-        return data
+    path, files = call.query.get("path", ""), call.daemon.files
 
-    return await call.daemon.core.workers.run(read)
+    def whole() -> BinaryIO:
+        """The file, once all of it was read: damage is told as an error, not as a connection that breaks."""
+        with files.open(row, path) as file:
+            while file.read(CHUNK):
+                continue
+        return files.open(row, path)
+
+    return await call.daemon.core.workers.run(whole)
 
 
 async def put_file(call: Call) -> Answer:
     row = await call.sandbox("files")
     await call.daemon.sandboxes.touch(row["id"])
-    return await call.daemon.core.workers.run(call.daemon.files.put, row, call.query.get("path", ""), call.body)
+    assert call.upload is not None  # the handler of this path takes bodies to disk
+    return await call.daemon.core.workers.run(call.daemon.files.put, row, call.query.get("path", ""), call.upload)
 
 
 async def delete_file(call: Call) -> Answer:
@@ -212,6 +216,16 @@ async def collect(call: Call) -> Answer:
     return await call.daemon.collect()
 
 
+async def shut_down(call: Call) -> Answer:
+    await call.allow("lifecycle")
+    going_on = await call.daemon.kernels.list(call.caller)
+    call.daemon.shut_down(call.caller)
+    return {"state": "stopping", "kernels": [row["id"] for row in going_on]}
+
+
+UPLOADS = frozenset({"/v1/sandboxes/{id}/files/content"})
+"""Paths whose bodies are files."""
+
 ROUTES: tuple[tuple[str, str, Route], ...] = (
     ("GET", "/v1/health", health),
     ("GET", "/v1/readiness", readiness),
@@ -246,4 +260,5 @@ ROUTES: tuple[tuple[str, str, Route], ...] = (
     ("POST", "/v1/kernels/{id}/restart", restart_kernel),
     ("GET", "/v1/kernels/{id}/logs", kernel_logs),
     ("POST", "/v1/gc", collect),
+    ("POST", "/v1/shutdown", shut_down),
 )

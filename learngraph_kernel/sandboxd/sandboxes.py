@@ -24,11 +24,11 @@ from learngraph_kernel.sandboxd.containers import workspace_container
 from learngraph_kernel.sandboxd.core import Core, engine_refusal
 from learngraph_kernel.sandboxd.engine_port import EngineFailed
 from learngraph_kernel.sandboxd.files import Files
+from learngraph_kernel.sandboxd.fitness import refuse_unfit_engine
 from learngraph_kernel.sandboxd.images import Images
 from learngraph_kernel.sandboxd.outputs import drop_output
 from learngraph_kernel.sandboxd.records import ACTIVE, Row, new_id
 from learngraph_kernel.sandboxd.runner_link import RunnerLink
-from learngraph_kernel.sandboxd.strictness import refuse_if_strict
 
 _log = logging.getLogger(__name__)
 POLICIES = ("sandbox-agent-v1", "sandbox-policy-v1")
@@ -160,7 +160,7 @@ class Sandboxes:
             live = self.live.get(row["id"])
             if live is not None and live.link.lost is None:
                 return live
-            await refuse_if_strict(self._core)
+            await refuse_unfit_engine(self._core)
             await self._reserve(row)
             name = f"lg-{row['id'].replace('_', '-')}-{secrets.token_hex(4)}"
             try:

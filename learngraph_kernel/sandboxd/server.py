@@ -19,6 +19,7 @@ from tornado.netutil import bind_unix_socket
 
 from learngraph_kernel.sandboxd import folders
 from learngraph_kernel.sandboxd.api import application
+from learngraph_kernel.sandboxd.call import MAX_JSON
 from learngraph_kernel.sandboxd.daemon import AlreadyRunning, Daemon
 from learngraph_kernel.sandboxd.engine import DockerEngine
 from learngraph_kernel.sandboxd.settings import Settings
@@ -43,26 +44,37 @@ async def serve(settings: Settings, *, ready: Callable[[], None] = lambda: None)
         await daemon.start()
         server = HTTPServer(
             application(daemon),
-            max_body_size=settings.upload_bytes,
-            max_buffer_size=settings.upload_bytes + 1024 * 1024,
+            max_body_size=2 * MAX_JSON,  # an upload has a limit of its own, and goes to disk as it comes
             max_header_size=32 * 1024,
             body_timeout=BODY_SECONDS,
             idle_connection_timeout=IDLE_SECONDS,
         )
         server.add_socket(_bind(settings.socket))
-        stop = asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
-            asyncio.get_running_loop().add_signal_handler(number, stop.set)
+            asyncio.get_running_loop().add_signal_handler(number, daemon.stopping.set)
         _log.info("sandboxd serves as instance %s", daemon.core.around.instance)
+        daemon.calls.touch()
         ready()
-        await stop.wait()
+        await _stopped(daemon)
     finally:
         if server is not None:
+            settings.socket.unlink(missing_ok=True)  # first: who comes now starts another, which waits for our lock
             server.stop()
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(server.close_all_connections(), 5)
-            settings.socket.unlink(missing_ok=True)
         await daemon.close()
+
+
+async def _stopped(daemon: Daemon) -> None:
+    """Until somebody stops it, or it has had nothing to do for as long as its settings say."""
+    limit = daemon.core.settings.idle_end
+    while not daemon.stopping.is_set():
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(daemon.stopping.wait(), limit / 4 if limit else None)
+            return
+        if await daemon.idle_for() >= limit:
+            _log.info("nothing to do for %.0f s: ending", limit)
+            return
 
 
 def _bind(path: Path) -> socket.socket:

@@ -13,13 +13,13 @@ from learngraph_kernel.errors import LearnGraphError
 from learngraph_kernel.sandboxd import capacity
 from learngraph_kernel.sandboxd.auth import Caller
 from learngraph_kernel.sandboxd.core import Core
+from learngraph_kernel.sandboxd.fitness import refuse_unfit_engine
 from learngraph_kernel.sandboxd.images import Images
 from learngraph_kernel.sandboxd.kernel_folders import hand_over
 from learngraph_kernel.sandboxd.kernel_life import POOL, KernelLife, kernels
 from learngraph_kernel.sandboxd.kernel_requests import new_row
 from learngraph_kernel.sandboxd.processes import process_identity
 from learngraph_kernel.sandboxd.records import Row
-from learngraph_kernel.sandboxd.strictness import refuse_if_strict
 
 _log = logging.getLogger(__name__)
 REFILL_PAUSE = 60.0
@@ -90,7 +90,7 @@ class WarmPool:
                     return
 
     async def _warm_one(self) -> None:
-        await refuse_if_strict(self._core)
+        await refuse_unfit_engine(self._core)
         image = await self._images.require()
         made = await self._life.make_folders()
         row = new_row(POOL, None, image, made, ours=True, warm=True, caller=None, now=self._core.clock())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import os
 import socket
 import sqlite3
@@ -70,6 +71,9 @@ class FakeEngine:
 
     def version(self) -> dict[str, Any]:
         return {"Components": [], "Version": "0", "ApiVersion": "1"}
+
+    def runtimes(self) -> frozenset[str]:
+        return frozenset({"runc", "runsc"})
 
     def host(self) -> tuple[int, int]:
         return 64 * GIB, 8
@@ -174,7 +178,7 @@ def play(folder: Path, act: Callable[[World], Awaitable[None]], **settings: Any)
 def test_idle_container_goes_cold_and_the_workspace_later(tmp_path: Path) -> None:
     async def act(world: World) -> None:
         row = await world.box()
-        await world.daemon.core.workers.run(world.daemon.files.put, row, "work/a.txt", b"a")
+        await world.daemon.core.workers.run(world.daemon.files.put, row, "work/a.txt", io.BytesIO(b"a"))
         await world.daemon.sandboxes.start(row)
         folder = world.settings.workspaces / row["folder"]
         for advance, state in ((179, "warm_idle"), (1, "cold"), (1_619, "cold"), (1, "expired")):
@@ -270,7 +274,7 @@ def test_each_guard_rail_says_which_it_is(tmp_path: Path, settings: dict[str, An
 def test_a_dead_engine_is_a_clear_state_and_files_still_work(tmp_path: Path) -> None:
     async def act(world: World) -> None:
         row = await world.box()
-        await world.daemon.core.workers.run(world.daemon.files.put, row, "inputs/a", b"a")
+        await world.daemon.core.workers.run(world.daemon.files.put, row, "inputs/a", io.BytesIO(b"a"))
         world.engine.down = True
         with pytest.raises(NotReady) as caught:
             await world.daemon.sandboxes.start(row)
@@ -311,7 +315,7 @@ def test_a_daemon_that_died_leaves_rows_that_the_next_one_puts_right(tmp_path: P
 
 
 def row_with_script(world: World, row: Row) -> Row:
-    world.daemon.files.put(row, "work/a.py", b"pass")
+    world.daemon.files.put(row, "work/a.py", io.BytesIO(b"pass"))
     return row
 
 
