@@ -13,6 +13,10 @@ SUBCOMMANDS: dict[str, str] = {
     "stop": "End a workspace's container or a kernel; files stay.",
     "shutdown": "End the sandboxd that was started for you; files stay.",
     "gc": "Apply time-outs and remove leftovers now.",
+    "acquire": "Fetch files for the box, once a person has allowed exactly that.",
+    "acquire-git": "Fetch the files of one commit for the box.",
+    "fetch": "Fetch a page inside the box, from hosts you name.",
+    "acquisitions": "What was taken in from outside.",
     "check-url": "Say which URLs the box may be handed, without a packet.",
 }
 

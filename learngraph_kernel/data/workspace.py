@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from learngraph_kernel.data.acquired import Acquired, parse_acquired
 from learngraph_kernel.data.limits import Limits, RunLimits
 from learngraph_kernel.data.source import Source, SourceConfig, source_kind
 from learngraph_kernel.errors import BadInput
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     import tomlkit
 
 FILE_NAME = "learngraph.toml"
-SECTIONS = frozenset({"sources", "models", "runs"})
+SECTIONS = frozenset({"sources", "models", "runs", "acquired"})
 """Top-level tables; each part checks the keys of its own."""
 
 _COMMON_KEYS = frozenset({"kind", "limits"})
@@ -60,6 +61,7 @@ class Workspace:
         file: the learngraph.toml, or None when there is none.
         models: the `models` table as written; `models.config.parse_models` reads it.
         runs: what one run may ask.
+        acquired: what was taken in from outside, pinned by hash, by name.
     """
 
     root: Path
@@ -67,6 +69,7 @@ class Workspace:
     file: Path | None = None
     models: Mapping[str, Any] = field(default_factory=dict)
     runs: RunLimits = field(default_factory=RunLimits)
+    acquired: Mapping[str, Acquired] = field(default_factory=dict)
     _open: dict[tuple[str, Path], Source] = field(default_factory=dict, compare=False, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, compare=False, repr=False)
 
@@ -141,13 +144,15 @@ def load_workspace(root: Path) -> Workspace:
     for key in body:
         if key not in SECTIONS:
             raise BadWorkspace(f"unknown key {key!r}", where=lines.of(key), remedy=suggestion(key, SECTIONS))
-    tables, models, runs = (body.get(key, {}) for key in ("sources", "models", "runs"))
-    for key, table, header in (("sources", tables, ".NAME"), ("models", models, ".NAME"), ("runs", runs, "")):
-        if not isinstance(table, dict):
+    for key in SECTIONS:
+        if not isinstance(body.get(key, {}), dict):
+            header = "" if key == "runs" else ".NAME"
             raise BadWorkspace(f"`{key}` must be a table", where=lines.of(key), remedy=f"write [{key}{header}]")
+    tables, models, runs = (body.get(key, {}) for key in ("sources", "models", "runs"))
     sources = {name: _source(name, table, lines) for name, table in tables.items()}
     run_limits = RunLimits.from_config(runs, _place_of_limit(runs, RunLimits, lines, "runs"))
-    return Workspace(root.absolute(), sources, file, models, run_limits)
+    acquired = parse_acquired(body.get("acquired", {}), lines.of)
+    return Workspace(root.absolute(), sources, file, models, run_limits, acquired)
 
 
 def _place_of_limit(table: Mapping[str, Any], limits: type[Limits | RunLimits], lines: _Lines, *path: str) -> str:
@@ -269,6 +274,28 @@ def add_source(root: Path, name: str, kind: str, options: Mapping[str, str]) -> 
     config = _source(name, {"kind": kind, **options}, _Lines(file, text))
     _write(file, text)
     return config
+
+
+def pin_acquired(root: Path, entry: Acquired) -> None:
+    """Writes an `[acquired.NAME]` table, over the one of that name if there is one; comments stay.
+
+    Raises BadWorkspace; then the file is as it was.
+    """
+    if not _NAME.match(entry.name):
+        raise BadWorkspace(f"{entry.name!r} is no name", remedy="letters, digits, _ and -, starting with a letter")
+    load_workspace(root)  # a file that is wrong stays as it is
+    import tomlkit
+
+    file = root / FILE_NAME
+    document = _editable(file, _text(file)) if file.is_file() else tomlkit.document()
+    if "acquired" not in document:
+        document.add("acquired", tomlkit.table(is_super_table=True))
+    table = tomlkit.table()
+    for key in ("kind", "url", "sha256", "commit", "receipt"):
+        if (value := getattr(entry, key)) is not None:
+            table.add(key, value)
+    document["acquired"][entry.name] = table
+    _write(file, tomlkit.dumps(document))
 
 
 def remove_source(root: Path, name: str) -> SourceConfig:

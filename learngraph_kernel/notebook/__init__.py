@@ -7,6 +7,18 @@ computes a figure. Standard library only at import; pyarrow, pandas and polars a
 
 from __future__ import annotations
 
-from learngraph_kernel.notebook.api import ask, card, cell, input, log, metrics, output, query, report, validate
+from learngraph_kernel.notebook.api import (
+    acquired,
+    ask,
+    card,
+    cell,
+    input,
+    log,
+    metrics,
+    output,
+    query,
+    report,
+    validate,
+)
 
-__all__ = ["ask", "card", "cell", "input", "log", "metrics", "output", "query", "report", "validate"]
+__all__ = ["acquired", "ask", "card", "cell", "input", "log", "metrics", "output", "query", "report", "validate"]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from learngraph_kernel.canonical import decode_value
 from learngraph_kernel.notebook.client import client
 from learngraph_kernel.notebook.handles import Answer, Metric, Metrics, Report, Shown, Snapshot, Verdict
 from learngraph_kernel.notebook.position import where_am_i
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def _call(method: str, **params: Any) -> Any:
@@ -39,6 +42,23 @@ def query(source: str, sql: str, **parameters: Any) -> Snapshot:
         CallRefused: `sql_refused`, `unknown_source`, `query_failed`, `query_timeout`, …
     """
     return Snapshot(_call("query", source=source, sql=sql, parameters=parameters))
+
+
+def acquired(name: str, file: str | None = None) -> Path:
+    """The path of something that was taken in from outside (`learngraph sandbox acquire … --as NAME`), read-only.
+
+    Args:
+        name: as in learngraph.toml.
+        file: of a repository, the file's path in it.
+
+    Returns: a file that has exactly the pinned bytes; its name is their hash, so give a reader its format.
+
+    Raises:
+        CallRefused: `unknown_acquired`, `acquired_missing`, or a repository without a file's name.
+    """
+    from pathlib import Path
+
+    return Path(_call("acquired", name=name, file=file)["path"])
 
 
 def cell(ref: str) -> Any:

@@ -168,7 +168,14 @@ def _utf8(text: str) -> bytes:
 
 
 def input_entries(call: Mapping[str, Any], read_json: ReadJson) -> list[dict[str, Any]]:
-    """What a completed call brought in: a `query` or `merge` answers with its snapshot's record (`SnapshotInfo`)."""
+    """What a completed call brought in.
+
+    A `query` or `merge` answers with its snapshot's record (`SnapshotInfo`), an `acquired` with what it gave.
+    """
+    if call.get("method") == "acquired":
+        given = _resolved(call.get("result"), read_json)
+        name = f"acquired/{given['name']}" + (f"/{given['file']}" if given["file"] else "")
+        return [{"ref": name, "source": given["url"], "sql": None, "artifact": given["content"]}]
     if call.get("method") not in _SNAPSHOT_METHODS:
         return []
     info = _resolved(call.get("result"), read_json)

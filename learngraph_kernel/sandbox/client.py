@@ -14,7 +14,7 @@ from urllib.parse import quote, urlencode
 from learngraph_kernel.sandbox.place import default_socket
 from learngraph_kernel.sandbox.transport import SandboxUnavailable, Transport, new_key
 
-__all__ = ["Command", "Kernel", "Sandbox", "SandboxClient", "SandboxUnavailable", "connected", "default_socket"]
+__all__ = ["Command", "Kernel", "Page", "Sandbox", "SandboxClient", "SandboxUnavailable", "connected", "default_socket"]
 
 PATIENCE = 30
 """Seconds of one waiting call."""
@@ -58,6 +58,22 @@ class Kernel:
     warm: bool
     exit_code: int | None
     reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What a web fetch gave: data from a stranger.
+
+    Attributes:
+        url: the final one; `redirects` are those before it.
+        type: the media type that the server declared.
+    """
+
+    status: int
+    url: str
+    redirects: tuple[str, ...]
+    type: str
+    data: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +255,37 @@ class SandboxClient(Transport):
         body = {"paths": list(paths), "ttl": ttl}
         target = f"/v1/sandboxes/{quote(sandbox)}/grants"
         return str(self._json("POST", target, body, key=key or new_key(), needs=("owner", "grant"))["grant"])
+
+    # The way out
+
+    def allow_egress(
+        self, sandbox: str, hosts: Sequence[str], *, kind: str = "fetch", ttl: float = 3_600, key: str | None = None
+    ) -> dict[str, Any]:
+        """Lets a session reach these hosts on port 443 for `ttl` seconds; the user's decision, never an agent's.
+
+        Args:
+            kind: `fetch` (the web-fetch runner) or `general` (the workspace's own programs).
+
+        Returns: `{"policy": digest, "id", "kind", "hosts", "ends", …}`.
+        """
+        body = {"kind": kind, "hosts": list(hosts), "ttl": ttl}
+        target = f"/v1/sandboxes/{quote(sandbox)}/egress"
+        return self._json("POST", target, body, key=key or new_key(), needs=("owner", "grant"))
+
+    def egress(self, sandbox: str) -> list[dict[str, Any]]:
+        """The egress policies of a session, newest first."""
+        return list(self._json("GET", f"/v1/sandboxes/{quote(sandbox)}/egress", needs=("owner", "observe"))["policies"])
+
+    def revoke_egress(self, sandbox: str, policy: str) -> dict[str, Any]:
+        """Takes a policy (its `id`) back; connections through it end."""
+        return self._json("DELETE", f"/v1/sandboxes/{quote(sandbox)}/egress/{quote(policy)}", needs=("owner", "grant"))
+
+    def fetch(self, sandbox: str, url: str, policy: str, *, seconds: float | None = None) -> Page:
+        """Fetches a page in the box, under a fetch policy (its digest)."""
+        body: dict[str, Any] = {"url": url, "policy": policy} | ({} if seconds is None else {"seconds": seconds})
+        answer = self._json("POST", f"/v1/sandboxes/{quote(sandbox)}/fetch", body, needs=("owner", "exec"), repeat=True)
+        data = base64.b64decode(answer["data"])
+        return Page(answer["status"], answer["url"], tuple(answer["redirects"]), answer["type"], data)
 
     @staticmethod
     def _content(sandbox: str, path: str) -> str:

@@ -102,3 +102,9 @@ def receipts_of(store: Store, sha256: str) -> list[Receipt]:
     """The receipts of an artifact, oldest first."""
     query = select(table.c.body).where(table.c.sha256 == sha256).order_by(table.c.at, table.c.id)
     return [Receipt.from_json(json.loads(body)) for body in store.scalars(query)]
+
+
+def receipts(store: Store, limit: int) -> list[Receipt]:
+    """The latest receipts, newest first."""
+    query = select(table.c.body).order_by(table.c.at.desc(), table.c.id).limit(limit)
+    return [Receipt.from_json(json.loads(body)) for body in store.scalars(query)]

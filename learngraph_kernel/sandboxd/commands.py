@@ -38,6 +38,7 @@ from learngraph_kernel.sandboxd.sandboxes import Live, Sandboxes
 from learngraph_kernel.sandboxd.sandboxes import boxes as sandboxes_table
 
 execs = schema.execs
+WITH_EGRESS = "learngraph_kernel.sandbox.inside.with_egress"
 CANCEL_PATIENCE = 2.0
 MAX_WAIT = 60.0
 PIECE = 1024 * 1024
@@ -211,7 +212,7 @@ class Commands:
         work = asyncio.create_task(
             live.link.run(
                 running.id,
-                argv,
+                _with_way_out(live, argv),
                 environment=COMMAND_ENVIRONMENT,
                 cwd=WORKSPACE,
                 cap=self._core.settings.output_bytes,
@@ -359,3 +360,10 @@ def _busy() -> Conflict:
         remedy="wait for it, or cancel it",
         zh=("此工作区正在执行另一个命令", "请等待其结束或取消它"),
     )
+
+
+def _with_way_out(live: Live, argv: Sequence[str]) -> Sequence[str]:
+    """The command, under what carries its connections to the door where there is one."""
+    if live.door is None:
+        return argv
+    return ("python3", "-I", "-B", "-m", WITH_EGRESS, live.door.policy.digest, *argv)

@@ -1,4 +1,4 @@
-"""The two kinds of container: a workspace's, which waits for commands, and a kernel's. Pure: rows in, data out."""
+"""The kinds of container: a workspace's and a web fetch's, which wait for commands, and a kernel's. Pure."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from learngraph_kernel.sandboxd.hardening import ContainerSpec, Limits, Mount, c
 from learngraph_kernel.sandboxd.settings import Settings
 
 WORKSPACE = "/workspace"
+EGRESS = "/egress"
+"""Where a door is mounted in a container that has one."""
 CONNECTION_FILE, BROKER_SOCKET, TICKET_FILE = "kernel.json", "broker.sock", "ticket"
 
 COMMAND_ENVIRONMENT = {
@@ -67,14 +69,42 @@ def runner_source() -> str:
 
 
 def workspace_container(
-    around: Surroundings, row: Mapping[str, Any], name: str, image: str, folder: str, now: float
+    around: Surroundings,
+    row: Mapping[str, Any],
+    name: str,
+    image: str,
+    folder: str,
+    now: float,
+    *,
+    door: str | None = None,
 ) -> dict[str, Any]:
     """A workspace's container: the runner under the init, the workspace at `/workspace`, its input held by us.
 
-    Its output is the runner's stream, so the engine keeps no log of it; `StdinOnce` ends the runner, and with it the
-    container, when this daemon goes away.
+    With a general egress policy `door` is its folder. Its output is the runner's stream, so the engine keeps no log
+    of it; `StdinOnce` ends the runner, and with it the container, when this daemon goes away.
     """
-    labels = _labels(around, "workspace", row["owner"], now)
+    mounts = (Mount(folder, WORKSPACE, read_only=False), *([Mount(door, EGRESS)] if door else []))
+    return _runner_container(around, "workspace", row, name, image, mounts, WORKSPACE, now)
+
+
+def fetch_container(
+    around: Surroundings, row: Mapping[str, Any], name: str, image: str, door: str, now: float
+) -> dict[str, Any]:
+    """A web-fetch container: the runner and its door, and no files of anybody's."""
+    return _runner_container(around, "fetch", row, name, image, (Mount(door, EGRESS),), "/tmp", now)
+
+
+def _runner_container(
+    around: Surroundings,
+    kind: str,
+    row: Mapping[str, Any],
+    name: str,
+    image: str,
+    mounts: tuple[Mount, ...],
+    place: str,
+    now: float,
+) -> dict[str, Any]:
+    labels = _labels(around, kind, row["owner"], now)
     labels |= {label.SANDBOX: row["id"], label.SESSION: row["session"], label.POLICY: row["policy"]}
     spec = ContainerSpec(
         name=name,
@@ -82,9 +112,9 @@ def workspace_container(
         command=("python3", "-I", "-B", "-S", "-c", runner_source()),
         labels=labels,
         environment=COMMAND_ENVIRONMENT,
-        mounts=(Mount(folder, WORKSPACE, read_only=False),),
+        mounts=mounts,
         limits=_limits(around),
-        working_dir=WORKSPACE,
+        working_dir=place,
         runtime=_runtime(around),
     )
     config = _placed(around, container_config(spec))

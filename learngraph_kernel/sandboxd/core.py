@@ -36,7 +36,8 @@ class Core:
         clock: unix seconds.
         host_memory: bytes of the machine that runs containers.
         counters: by metric name, for `GET /v1/metrics`.
-        make_room: ends a warm kernel for somebody who needs its place; False when there is none.
+        make_room: ends a warm kernel or an idle fetch container for somebody who needs its place; False when none is.
+        unrecorded: how many containers run that have no row (the web-fetch pool's).
     """
 
     settings: Settings
@@ -49,6 +50,7 @@ class Core:
     host_memory: int
     counters: Counter[str] = field(default_factory=Counter)
     make_room: Callable[[], Awaitable[bool]] = _no_room
+    unrecorded: Callable[[], int] = lambda: 0
     _locks: weakref.WeakValueDictionary[tuple[str, str], asyncio.Lock] = field(
         default_factory=weakref.WeakValueDictionary
     )
@@ -59,7 +61,7 @@ class Core:
         counted, active = boxes.c.state.in_(ACTIVE), kernels.c.state.in_(KERNEL_ACTIVE)
         mine = self.records.count(boxes, counted, boxes.c.owner == owner)
         mine += self.records.count(kernels, active, kernels.c.owner == owner)
-        total = self.records.count(boxes, counted) + self.records.count(kernels, active)
+        total = self.records.count(boxes, counted) + self.records.count(kernels, active) + self.unrecorded()
         return Load(mine, total, self.host_memory, disk_free(self.settings.state))
 
     def lock(self, *name: str) -> asyncio.Lock:

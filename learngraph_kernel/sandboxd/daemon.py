@@ -30,7 +30,9 @@ from learngraph_kernel.sandboxd.cgroups import cap_processors, release
 from learngraph_kernel.sandboxd.commands import Commands
 from learngraph_kernel.sandboxd.containers import Surroundings
 from learngraph_kernel.sandboxd.core import Core
+from learngraph_kernel.sandboxd.egress import Egress, Network
 from learngraph_kernel.sandboxd.engine_port import ContainerEvent, EnginePort, EventStream
+from learngraph_kernel.sandboxd.fetch_pool import FetchPool
 from learngraph_kernel.sandboxd.files import Files
 from learngraph_kernel.sandboxd.grants import Grants
 from learngraph_kernel.sandboxd.health import Health
@@ -64,7 +66,14 @@ class Daemon:
         core, images, files, sandboxes, commands, kernels, tickets, health, authenticator: what the API calls.
     """
 
-    def __init__(self, settings: Settings, engine: EnginePort, *, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        engine: EnginePort,
+        *,
+        clock: Callable[[], float] = time.time,
+        network: Network | None = None,
+    ) -> None:
         folders.private_folder(settings.state)
         self._lock = _lock(settings.state / "sandboxd.lock", settings.socket)
         for path in (settings.workspaces, settings.outputs, settings.service_keys):
@@ -85,14 +94,17 @@ class Daemon:
         self._shared = shared
         self.files = Files(settings, Storage(shared, ArtifactStore(settings.state / "blobs")), Grants(shared))
         self.images = Images(self.core)
-        self.sandboxes = Sandboxes(self.core, self.images, self.files)
+        self.egress = Egress(self.core, network or Network())
+        self.fetching = FetchPool(self.core, self.images, self.egress)
+        self.sandboxes = Sandboxes(self.core, self.images, self.files, self.egress)
         self.commands = Commands(self.core, self.sandboxes, self.files)
         self.kernels = Kernels(self.core, self.images)
-        self.core.make_room = self.kernels.pool.evict
+        self.core.make_room = self._make_room
+        self.core.unrecorded = lambda: self.fetching.size
         self.tickets = Tickets(self.core, secret)
         self.health = Health(self.core, self.images)
         self.authenticator = Authenticator(os.geteuid(), settings.admit, settings.service_keys)
-        self.reconciler = Reconciler(self.core, self.sandboxes, self.kernels, self.files)
+        self.reconciler = Reconciler(self.core, self.sandboxes, self.kernels, self.files, self.fetching)
         self.stopping = asyncio.Event()
         self.calls = Activity(clock)
         self._closing = False
@@ -113,6 +125,9 @@ class Daemon:
         workers.spawn(self._sweep_forever(), "sweep")
         workers.spawn(self._watch_forever(), "engine events")
 
+    async def _make_room(self) -> bool:
+        return await self.kernels.pool.evict() or await self.fetching.evict()
+
     async def _reconcile_forever(self, settled: bool) -> None:
         pauses = iter(ENGINE_RETRY)
         while True:
@@ -129,7 +144,7 @@ class Daemon:
 
     async def _sweep_forever(self) -> None:
         while True:
-            for sweep in (self.sandboxes.sweep, self.kernels.sweep):
+            for sweep in (self.sandboxes.sweep, self.kernels.sweep, self.fetching.sweep):
                 try:
                     await sweep()
                 except LearnGraphError as error:
@@ -206,7 +221,8 @@ class Daemon:
         records = self.core.records
         held = kernels.c.state.in_(tuple(state for state in KERNEL_ACTIVE if state not in ("warm", "warming")))
         return bool(
-            records.count(kernels, held)
+            self.fetching.size
+            or records.count(kernels, held)
             or records.count(schema.sandboxes, schema.sandboxes.c.state.in_(ACTIVE))
             or records.count(schema.image_jobs, schema.image_jobs.c.state == "running")
         )
@@ -227,6 +243,8 @@ class Daemon:
         try:
             await self.sandboxes.close()
             await self.kernels.close()
+            await self.fetching.close()
+            await self.egress.close_all()
             await self.reconciler.run(starting=False)  # what could not be removed when its time was
         except LearnGraphError as error:
             _log.warning("containers are left to the next start: %s", error)

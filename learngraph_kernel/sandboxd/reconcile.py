@@ -15,7 +15,8 @@ import sqlalchemy as sa
 from learngraph_kernel.errors import LearnGraphError
 from learngraph_kernel.sandboxd.commands import execs
 from learngraph_kernel.sandboxd.core import Core
-from learngraph_kernel.sandboxd.engine_port import SANDBOX, ContainerFacts
+from learngraph_kernel.sandboxd.engine_port import KIND, SANDBOX, ContainerFacts
+from learngraph_kernel.sandboxd.fetch_pool import FetchPool
 from learngraph_kernel.sandboxd.files import Files
 from learngraph_kernel.sandboxd.kernel_life import kernels
 from learngraph_kernel.sandboxd.kernels import Kernels
@@ -49,6 +50,7 @@ def plan(
     *,
     held: Collection[str],
     starting: bool,
+    fetching: bool = False,
 ) -> Plan:
     """Compares. The containers must have been listed before the rows were read: a row says `starting` before its
     container is made, so a container that no row claims is nobody's, however young it is.
@@ -56,7 +58,8 @@ def plan(
     Args:
         containers: all with this instance's label.
         sandboxes: rows that count as active. kernel_rows: likewise.
-        held: containers of workspaces that this process holds a stream to.
+        held: containers of workspaces and of web fetches that this process holds a stream to.
+        fetching: a web fetch's container is being made, so one that is not held may be it.
         starting: this process has just begun, so whatever is half done is nobody's.
     """
     result = Plan()
@@ -75,6 +78,8 @@ def plan(
             else:
                 result.failed.append(row["id"])
     for facts in containers:
+        if fetching and not starting and facts.labels.get(KIND) == "fetch":
+            continue
         if facts.id not in wanted and (starting or facts.labels.get(SANDBOX) not in half_done):
             result.remove.append(facts.id)
     for row in sandboxes:
@@ -86,8 +91,11 @@ def plan(
 class Reconciler:
     """Carries plans out."""
 
-    def __init__(self, core: Core, sandboxes: Sandboxes, kernel_service: Kernels, files: Files) -> None:
+    def __init__(
+        self, core: Core, sandboxes: Sandboxes, kernel_service: Kernels, files: Files, fetching: FetchPool
+    ) -> None:
         self._core, self._sandboxes, self._kernels, self._files = core, sandboxes, kernel_service, files
+        self._fetching = fetching
 
     async def recover(self) -> None:
         """At the start, also without an engine: rows alone. Commands that were running are `lost`; files come home."""
@@ -117,8 +125,9 @@ class Reconciler:
         sandboxes = await core.workers.record(core.records.rows, active)
         alive = sa.select(kernels).where(kernels.c.state.in_(KERNEL_ACTIVE))
         kernel_rows = await core.workers.record(core.records.rows, alive)
-        held = {live.container for live in self._sandboxes.live.values()}
-        todo = plan(containers, sandboxes, kernel_rows, held=held, starting=starting)
+        held = {live.container for live in self._sandboxes.live.values()} | self._fetching.held
+        making = self._fetching.unsettled
+        todo = plan(containers, sandboxes, kernel_rows, held=held, starting=starting, fetching=making)
         by_id = {row["id"]: row for row in kernel_rows}
         for identity, code in todo.exited:
             await self._kernels.note_exit(by_id[identity], code)

@@ -173,6 +173,29 @@ async def grant_deletion(call: Call) -> Answer:
     return await call.daemon.grant(call.caller, row, call.json("paths", "ttl"), check_key(call.key))
 
 
+async def give_egress(call: Call) -> Answer:
+    row, body = await call.sandbox("grant"), call.json("kind", "hosts", "ttl")
+    if body.get("kind") == "general":
+        await call.daemon.sandboxes.change_way_out(row)
+    return await call.daemon.egress.grant(call.caller, row, body, check_key(call.key))
+
+
+async def list_egress(call: Call) -> Answer:
+    return {"policies": await call.daemon.egress.listed(await call.sandbox("observe"))}
+
+
+async def revoke_egress(call: Call) -> Answer:
+    row = await call.sandbox("grant")
+    gone = await call.daemon.egress.revoke(row, call.names["policy"])
+    await call.daemon.fetching.sweep()
+    return gone
+
+
+async def fetch_page(call: Call) -> Answer:
+    row = await call.sandbox("exec")
+    return await call.daemon.fetching.fetch(row, call.json("url", "policy", "seconds", "bytes"))
+
+
 async def start_kernel(call: Call) -> Answer:
     body = call.json()
     await call.allow("kernel", f"run:{body.get('run')}")
@@ -250,6 +273,10 @@ ROUTES: tuple[tuple[str, str, Route], ...] = (
     ("DELETE", "/v1/sandboxes/{id}/files/content", delete_file),
     ("POST", "/v1/sandboxes/{id}/publish", publish_file),
     ("POST", "/v1/sandboxes/{id}/grants", grant_deletion),
+    ("POST", "/v1/sandboxes/{id}/egress", give_egress),
+    ("GET", "/v1/sandboxes/{id}/egress", list_egress),
+    ("DELETE", "/v1/sandboxes/{id}/egress/{policy}", revoke_egress),
+    ("POST", "/v1/sandboxes/{id}/fetch", fetch_page),
     ("GET", "/v1/exec/{id}", show_command),
     ("POST", "/v1/exec/{id}/cancel", cancel_command),
     ("POST", "/v1/kernels", start_kernel),

@@ -22,6 +22,7 @@ from learngraph_kernel.sandboxd import capacity, folders, schema
 from learngraph_kernel.sandboxd.auth import Caller
 from learngraph_kernel.sandboxd.containers import workspace_container
 from learngraph_kernel.sandboxd.core import Core, engine_refusal
+from learngraph_kernel.sandboxd.egress import Door, Egress
 from learngraph_kernel.sandboxd.engine_port import EngineFailed
 from learngraph_kernel.sandboxd.files import Files
 from learngraph_kernel.sandboxd.fitness import refuse_unfit_engine
@@ -42,6 +43,7 @@ class Live:
     Attributes:
         sandbox, container: ids.
         command: id of the command that is running.
+        door: its way out, under a general egress policy; None without one.
         first_pid: process id of the container's first process on this host; 0 when unknown.
     """
 
@@ -50,6 +52,7 @@ class Live:
     link: RunnerLink
     first_pid: int = 0
     command: str | None = None
+    door: Door | None = None
     idle: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
@@ -75,8 +78,8 @@ def shown(row: Row) -> Row:
 class Sandboxes:
     """The workspaces of all users."""
 
-    def __init__(self, core: Core, images: Images, files: Files) -> None:
-        self._core, self._images, self._files = core, images, files
+    def __init__(self, core: Core, images: Images, files: Files, egress: Egress) -> None:
+        self._core, self._images, self._files, self._egress = core, images, files, egress
         self.live: dict[str, Live] = {}
 
     async def create(self, caller: Caller, session: str, policy: str, key: str) -> Row:
@@ -202,22 +205,29 @@ class Sandboxes:
         core = self._core
         image = await self._images.require()
         folder = await core.workers.run(self._files.prepare, row)
-        config = workspace_container(core.around, row, name, image, str(folder), core.clock())
-        container = await core.workers.run(core.engine.create, name, config)
-        stream = await core.workers.run(core.engine.attach, container)
-        link = RunnerLink(stream, lambda reason: self._on_lost(row["id"], container, reason))
+        policy = await self._egress.in_force(row, "general") if row["policy"] == "sandbox-agent-v1" else None
+        door = None if policy is None else await self._egress.open(policy)
+        link: RunnerLink | None = None
         try:
+            way_out = None if door is None else str(door.folder)
+            config = workspace_container(core.around, row, name, image, str(folder), core.clock(), door=way_out)
+            container = await core.workers.run(core.engine.create, name, config)
+            stream = await core.workers.run(core.engine.attach, container)
+            link = RunnerLink(stream, lambda reason: self._on_lost(row["id"], container, reason))
             await core.workers.run(core.engine.start, container)
             await link.hello(core.settings.start_seconds)
             inspected = await core.workers.run(core.engine.inspect, container)
             # Held before the row says so: whoever compares rows with what is held must not find it missing.
-            live = self.live[row["id"]] = Live(row["id"], container, link, int(inspected["State"]["Pid"]))
+            live = self.live[row["id"]] = Live(row["id"], container, link, int(inspected["State"]["Pid"]), door=door)
             changes = {"state": "warm_idle", "container": container, "image": image, "active": core.clock()}
             await core.workers.record(core.records.update, boxes, row["id"], changes)
             await core.workers.record(core.records.note_image, image, core.clock())
         except BaseException:
             self.live.pop(row["id"], None)
-            await link.close()
+            if link is not None:
+                await link.close()
+            if door is not None:
+                await self._egress.close(door)
             raise
         return live
 
@@ -239,6 +249,8 @@ class Sandboxes:
         if self.live.get(live.sandbox) is live:
             del self.live[live.sandbox]
         await live.link.close()
+        if live.door is not None:
+            await self._egress.close(live.door)
         try:
             await self._core.workers.run(self._core.engine.remove, live.container)
         except LearnGraphError as error:
@@ -246,6 +258,17 @@ class Sandboxes:
         changes = {"state": "cold", "container": None, "started": None, "reason": reason}
         update = self._core.records.update  # a container that was started meanwhile is not the one that went
         await self._core.workers.record(update, boxes, live.sandbox, changes, when=ACTIVE, container=live.container)
+
+    async def change_way_out(self, row: Row) -> None:
+        """After a general egress policy was given or taken back: the next container has its door, or has none.
+
+        Raises:
+            Conflict: a command is running.
+        """
+        live = self.live.get(row["id"])
+        if live is not None and live.command is not None:
+            raise Conflict("a command is running in this workspace", code="busy", remedy="wait for it, or cancel it")
+        await self.stop(row, "its egress policy changed")
 
     async def stop(self, row: Row, reason: str) -> None:
         """Makes a sandbox cold."""

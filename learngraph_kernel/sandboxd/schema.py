@@ -170,6 +170,37 @@ image_jobs = Table(
     Column("finished", Float),
 )
 
+# What a box may reach: one row a person's approval. `body` is the canonical policy, `digest` its name.
+egress_policies = Table(
+    "egress_policies",
+    metadata,
+    Column("id", String(40), primary_key=True),
+    Column("sandbox", String(40), nullable=False),
+    Column("digest", String(64), nullable=False),
+    Column("kind", String(8), nullable=False),
+    Column("body", Text, nullable=False),
+    Column("approved_by", Text, nullable=False),
+    Column("created", Float, nullable=False),
+    Column("ends", Float, nullable=False),
+    Column("revoked", Float),
+    Index(None, "sandbox"),
+)
+
+# Every connection that was asked of a door, and what came of it.
+egress_log = Table(
+    "egress_log",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("at", Float, nullable=False),
+    Column("policy", String(64), nullable=False),
+    Column("host", Text, nullable=False),
+    Column("address", Text),
+    Column("verdict", String(8), nullable=False),
+    Column("reason", Text),
+    Column("sent", Integer, nullable=False),
+    Column("received", Integer, nullable=False),
+)
+
 # Images that containers were started from: a rerun may ask for one of these by id.
 used_images = Table(
     "used_images", metadata, Column("id", Text, primary_key=True), Column("first_used", Float, nullable=False)

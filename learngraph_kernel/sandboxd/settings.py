@@ -82,6 +82,11 @@ class Settings:
     warm_age: float = 1_800.0
     warm_memory: int = 4 * GIB
 
+    fetch_containers: int = 4
+    fetch_wait: float = 30.0
+    fetch_seconds: float = 60.0
+    fetch_idle: float = 600.0
+
     kernel_roots: tuple[Path, ...] = field(default_factory=lambda: (Path(tempfile.gettempdir()).resolve(),))
 
     @classmethod

@@ -34,6 +34,7 @@ BODIES: dict[str, Any] = {
     "POST /v1/sandboxes/{id}/inspect": {"task": "inspect", "path": "work/a.py"},
     "POST /v1/sandboxes/{id}/publish": {"path": "outputs/a.txt"},
     "POST /v1/sandboxes/{id}/grants": {"paths": ["work/a.py"], "ttl": 600},
+    "POST /v1/sandboxes/{id}/egress": {"hosts": ["other.example"]},
     "POST /v1/kernels/{id}/signal": {"signal": "SIGKILL"},
 }
 QUERIES = {"/v1/sandboxes/{id}/files/content": "?path=work/a.py"}
@@ -85,7 +86,15 @@ def owned(daemon: Sandboxd) -> Iterator[dict[str, str]]:
     command = client.run(box, ["python", "work/a.py"])
     assert b"secret" in command.stdout
     kernel = client.start_kernel("r_secret")
-    yield {"sandboxes": box, "exec": command.id, "kernels": kernel.id, "file": "work/a.py"}
+    policy = client.allow_egress(box, ["files.example"])
+    yield {
+        "sandboxes": box,
+        "exec": command.id,
+        "kernels": kernel.id,
+        "file": "work/a.py",
+        "policy": policy["id"],
+        "digest": policy["policy"],
+    }
     client.stop_kernel(kernel)
     client.delete(box)
     client.close()
@@ -100,7 +109,8 @@ def test_what_another_user_has_does_not_exist(
     method: str, path: str, stranger: Stranger, owned: dict[str, str], daemon: Sandboxd
 ) -> None:
     kind = path.split("/")[2]
-    target = path.replace("{id}", owned[kind]) + QUERIES.get(path, "")
+    target = path.replace("{id}", owned[kind]).replace("{policy}", owned["policy"]) + QUERIES.get(path, "")
+    BODIES["POST /v1/sandboxes/{id}/fetch"] = {"url": "https://files.example/", "policy": owned["digest"]}
     body = BODIES.get(f"{method} {path}", {} if method == "POST" else None)
     if method == "PUT":
         body = b"overwritten"
@@ -113,6 +123,9 @@ def test_what_another_user_has_does_not_exist(
     client = SandboxClient(daemon.socket)
     assert client.get_file(owned["sandboxes"], owned["file"]) == b"print('the secret output')"
     assert [kernel.state for kernel in client.overview()[1]] == ["running"]
+    assert [(policy["hosts"], policy["revoked"]) for policy in client.egress(owned["sandboxes"])] == [
+        (["files.example"], None)
+    ]
     client.close()
 
 

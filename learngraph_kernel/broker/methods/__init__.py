@@ -19,6 +19,7 @@ from learngraph_kernel.broker.methods.base import Method
 METHODS: Mapping[str, str] = {
     "input": "plain:InputCall",
     "query": "queries:QueryCall",
+    "acquired": "acquired:AcquiredCall",
     "cell": "queries:CellCall",
     "metrics": "metric_calls:MetricsCall",
     "ask": "model_calls:AskCall",
