@@ -1,9 +1,11 @@
-"""The bar "Faults": sandboxd killed at 100 random moments under load from 8 clients; dockerd restarted under load.
+"""The bar "Faults", under load from 8 clients: sandboxd killed at random, dockerd restarted, commands gone wild.
 
-    python benchmarks/sandbox_faults.py [--kills 100] [--clients 8] [--engine-restarts 0]
+    python benchmarks/sandbox_faults.py [--kills 100] [--clients 8] [--engine-restarts 0] [--runaways 0]
 
-`--engine-restarts` works on a dockerd of its own, started beside the machine's (needs root). Prints a JSON summary;
-exit code 1 if anything was orphaned, lost or unclear.
+`--engine-restarts` works on a dockerd of its own, started beside the machine's (needs root). Each of `--runaways`
+starts five at once: a fork bomb, one that eats memory, an output flood, one that fills its disk quota, one that makes
+files without end. Prints a JSON summary; exit code 1 if anything was orphaned, lost or unclear, or if a runaway ended as
+something else or disturbed another session.
 """
 
 from __future__ import annotations
@@ -17,12 +19,15 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from learngraph_kernel.sandboxd.image import Recipe, build_image
 from tests.sandboxd.load import Worker, summary
+from tests.sandboxd.runaways import WILD, Runaway
 from tests.sandboxd.running import Sandboxd, containers_of
 
 
@@ -31,6 +36,7 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--clients", type=int, default=8)
     parser.add_argument("--engine-restarts", type=int, default=0)
+    parser.add_argument("--runaways", type=int, default=0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--image", help="image id (default: the recipe's, built when missing)")
     options = parser.parse_args()
@@ -38,17 +44,27 @@ def main() -> int:
     image = options.image or build_image(Recipe.load()).id
     folder = Path(tempfile.mkdtemp(prefix="lg-faults-"))
     engine = PrivateEngine(folder, image) if options.engine_restarts else None
-    daemon = Sandboxd(folder, image, active_per_user=options.clients, container_memory=256 << 20)
+    room = options.clients + (len(WILD) if options.runaways else 0)
+    small = {"workspace_bytes": 32 << 20, "output_bytes": 1 << 20} if options.runaways else {}
+    daemon = Sandboxd(folder, image, active_per_user=room, retained_per_user=room, container_memory=256 << 20, **small)
     daemon.start()
     instance, stop, started = daemon.instance(), threading.Event(), time.monotonic()
     workers = [Worker(daemon.socket, f"client-{n}", options.seed + n, stop) for n in range(options.clients)]
-    faults = ["kill"] * options.kills + ["engine"] * options.engine_restarts
+    faults = ["kill"] * options.kills + ["engine"] * options.engine_restarts + ["wild"] * options.runaways
+    wrong: list[str] = []
+    ended: Counter[str] = Counter()
     dice.shuffle(faults)
     for fault in faults:
         time.sleep(0.2 + 2 * dice.random())
         if fault == "kill":
             daemon.kill()
             daemon.start()
+        elif fault == "wild":
+            wild = [Runaway(daemon.socket, name, f"wild-{time.monotonic_ns()}-{n}") for n, name in enumerate(WILD)]
+            for runaway in wild:
+                runaway.thread.join(180)
+                wrong += runaway.wrong
+                ended[f"{runaway.name}: {runaway.state}"] += 1
         else:
             assert engine is not None
             engine.restart()
@@ -59,10 +75,14 @@ def main() -> int:
     orphans = containers_of(instance, every=True)
     if engine is not None:
         engine.stop()
-    result = summary(workers) | {"faults": len(faults), "orphans": len(orphans), "log": str(daemon.log)}
+    result: dict[str, Any] = summary(workers) | {"faults": len(faults), "orphans": len(orphans), "log": str(daemon.log)}
+    if options.runaways and not (options.kills or options.engine_restarts):
+        # Nothing but the wild ones was broken, so nobody else may have noticed anything.
+        wrong += [f"another session's command: {state}" for state in result["commands"] if state != "exited"]
+    result |= {"wrong": wrong, "wild": dict(ended)}
     result["seconds"] = round(time.monotonic() - started)
     print(json.dumps(result, indent=2))
-    return 1 if orphans or result["unclear"] else 0
+    return 1 if orphans or result["unclear"] or wrong else 0
 
 
 class PrivateEngine:

@@ -187,7 +187,8 @@ def test_one_image_that_fails_stops_no_other(world: World, command: Any) -> None
 NOTEBOOK = (
     "import csv\nimport learngraph_kernel as lg\npath = lg.acquired('prices')\n"
     "rows = list(csv.DictReader(path.open()))\nprint(rows)",
-    "try:\n    path.open('a')\nexcept OSError as error:\n    print(type(error).__name__)\nlg.output(items=len(rows))",
+    "try:\n    path.open('a')\n    locked = False\nexcept OSError:\n    locked = True\n"
+    "lg.output(items=len(rows), locked=locked)",
 )
 
 
