@@ -4,8 +4,8 @@
 
 `--engine-restarts` works on a dockerd of its own, started beside the machine's (needs root). Each of `--runaways`
 starts five at once: a fork bomb, one that eats memory, an output flood, one that fills its disk quota, one that makes
-files without end. Prints a JSON summary; exit code 1 if anything was orphaned, lost or unclear, or if a runaway ended as
-something else or disturbed another session.
+files without end. Prints a JSON summary; exit code 1 if anything was orphaned, lost or unclear, or if a runaway ended
+as something else or disturbed another session.
 """
 
 from __future__ import annotations

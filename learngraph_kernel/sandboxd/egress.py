@@ -21,7 +21,7 @@ import sqlalchemy as sa
 
 from learngraph_kernel.canonical import canonical_json, digest
 from learngraph_kernel.sandbox.addresses import AddressPolicy, refusal_of
-from learngraph_kernel.sandbox.answers import Forbidden, NotFound
+from learngraph_kernel.sandbox.answers import Forbidden, NotFound, NotReady
 from learngraph_kernel.sandbox.egress import EgressPolicy, egress_policy
 from learngraph_kernel.sandbox.fetching import Connector, DirectConnector
 from learngraph_kernel.sandbox.resolvers import SystemResolver
@@ -79,6 +79,13 @@ class Egress:
 
     async def grant(self, caller: Caller, row: Row, body: Mapping[str, Any], key: str) -> Row:
         """Records a policy for a session. The same key gives the same policy. Raises BadEgress, Conflict."""
+        if not self._core.settings.egress:
+            raise NotReady(
+                "no way out may be opened here",
+                code="egress_off",
+                remedy="an administrator can set egress = true, and let sandboxd reach the network",
+                zh=("此处禁止出网", "管理员可设 egress = true，并允许 sandboxd 访问网络"),
+            )
         identity = {"call": "egress", "sandbox": row["id"], "request": dict(body)}
         async with self._core.lock("key", caller.owner, key):
             known = await self._core.workers.record(self._core.remembered, caller.owner, key, identity)

@@ -38,6 +38,7 @@ class Settings:
         image_registry: reference by digest that `pull` takes; None: there is no registry.
         runtime: `runc`, or `runsc` where gVisor is installed.
         strict: refuse to work on an engine with a known escape.
+        egress: whether a person may open a way out at all.
         idle_end: the daemon ends when nothing ran and nobody called for so long; 0: it stays.
         kernel_roots: folders directly below which a kernel's folder may lie.
     """
@@ -50,6 +51,7 @@ class Settings:
     image_registry: str | None = None
     runtime: str = "runc"
     strict: bool = False
+    egress: bool = True
     idle_end: float = 0.0
 
     container_idle: float = 180.0
