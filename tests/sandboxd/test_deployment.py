@@ -126,7 +126,7 @@ def test_the_shipped_settings_are_settings_and_close_the_way_out(
 
 
 def test_the_daemon_works_in_a_container_as_the_compose_file_puts_it(docker_engine: object, sandbox_image: str) -> None:
-    """The service of the compose file, started by the engine: same options, our packages mounted instead of installed."""
+    """The service of the compose file, started by the engine; our packages are mounted instead of installed."""
     service = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]["sandboxd"]
     folder = Path(tempfile.mkdtemp(prefix="lg-c"))
     name = f"lg-test-sandboxd-{os.getpid()}"
