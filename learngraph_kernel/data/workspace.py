@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import tomlkit
 
 FILE_NAME = "learngraph.toml"
-SECTIONS = frozenset({"sources", "models", "runs"})
+SECTIONS = frozenset({"sources", "models", "runs", "tools"})
 """Top-level tables; each part checks the keys of its own."""
 
 _COMMON_KEYS = frozenset({"kind", "limits"})
@@ -60,6 +60,7 @@ class Workspace:
         file: the learngraph.toml, or None when there is none.
         models: the `models` table as written; `models.config.parse_models` reads it.
         runs: what one run may ask.
+        tools: the `tools` table as written; `tools.settings.parse_tools` reads it.
     """
 
     root: Path
@@ -67,6 +68,7 @@ class Workspace:
     file: Path | None = None
     models: Mapping[str, Any] = field(default_factory=dict)
     runs: RunLimits = field(default_factory=RunLimits)
+    tools: Mapping[str, Any] = field(default_factory=dict)
     _open: dict[tuple[str, Path], Source] = field(default_factory=dict, compare=False, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, compare=False, repr=False)
 
@@ -141,13 +143,14 @@ def load_workspace(root: Path) -> Workspace:
     for key in body:
         if key not in SECTIONS:
             raise BadWorkspace(f"unknown key {key!r}", where=lines.of(key), remedy=suggestion(key, SECTIONS))
-    tables, models, runs = (body.get(key, {}) for key in ("sources", "models", "runs"))
-    for key, table, header in (("sources", tables, ".NAME"), ("models", models, ".NAME"), ("runs", runs, "")):
+    tables, models, runs, tools = (body.get(key, {}) for key in ("sources", "models", "runs", "tools"))
+    named = (("sources", tables, ".NAME"), ("models", models, ".NAME"), ("runs", runs, ""), ("tools", tools, ""))
+    for key, table, header in named:
         if not isinstance(table, dict):
             raise BadWorkspace(f"`{key}` must be a table", where=lines.of(key), remedy=f"write [{key}{header}]")
     sources = {name: _source(name, table, lines) for name, table in tables.items()}
     run_limits = RunLimits.from_config(runs, _place_of_limit(runs, RunLimits, lines, "runs"))
-    return Workspace(root.absolute(), sources, file, models, run_limits)
+    return Workspace(root.absolute(), sources, file, models, run_limits, tools)
 
 
 def _place_of_limit(table: Mapping[str, Any], limits: type[Limits | RunLimits], lines: _Lines, *path: str) -> str:
