@@ -106,14 +106,12 @@ def decide(
     tell(batch, "approval.decided", seen.id, {**facts, "by": owner, "session": seen.session_id, "call": seen.call_id})
 
 
-def consume(batch: Batch, approval: Approval, authorisation_hash: str) -> None:
+def consume(batch: Batch, approval: Approval) -> None:
     """Uses an approval up, inside the transaction that issues the ticket for its call.
 
     Raises:
-        ReplayedApproval, ExpiredApproval, StaleApproval: it is not `approved` any more, or the tool has changed.
+        ReplayedApproval, ExpiredApproval, StaleApproval: it is not `approved` any more.
     """
-    if approval.authorisation_hash != authorisation_hash:
-        raise refusals.tool_changed(approval)
     now = to_text(batch.clock())
     change = (
         update(table)
@@ -122,7 +120,7 @@ def consume(batch: Batch, approval: Approval, authorisation_hash: str) -> None:
             table.c.state == "approved",
             table.c.expires_at > now,
             table.c.arguments_hash == approval.exact.hash,
-            table.c.authorisation_hash == authorisation_hash,
+            table.c.authorisation_hash == approval.authorisation_hash,
         )
         .values(state="consumed", consumed_at=now)
     )

@@ -189,6 +189,7 @@ class Desk:
     async def _standing(self, scope: ToolScope, approval: Approval) -> Verdict:
         """What an approval means now, without using it up. Raises StaleApproval."""
         if approval.state in {"pending", "approved"}:
+            await self._unchanged(scope, approval)
             return NeedsApproval(approval.id)
         if approval.state == "edited" and approval.replaced_by is not None:
             return NeedsApproval(approval.replaced_by)
@@ -258,29 +259,32 @@ class Desk:
         begun = None if use else await asyncio.to_thread(self._calls.ticket, _key(approval))
         if begun is not None:
             return begun
-        settings = await self._settings_of(scope)
-        entry = self.registry.found(approval.tool, scope, settings)
-        if not isinstance(entry, Entry) or self._mode(entry.tool.spec, settings) == "never":
-            raise refusals.tool_changed(approval)
-        spec = entry.tool.spec
-        bound_to = self._authorisation(spec, scope)
-        if bound_to != approval.authorisation_hash:
-            raise refusals.tool_changed(approval)
+        spec = await self._unchanged(scope, approval)
 
         def work(batch: Batch) -> ToolTicket:
             if use:
-                approval_rows.consume(batch, approval, bound_to)
+                approval_rows.consume(batch, approval)
             return tickets.issue(
                 batch,
                 scope,
                 approval.call_id,
                 spec,
                 arguments_hash=approval.exact.hash,
-                authorisation_hash=bound_to,
+                authorisation_hash=approval.authorisation_hash,
                 approval_id=approval.id,
             )
 
         return await asyncio.to_thread(transact, self._store, f"agent:{scope.agent}", work)
+
+    async def _unchanged(self, scope: ToolScope, approval: Approval) -> ToolSpec:
+        """The tool that was asked about, if it is still that and still allowed. Raises StaleApproval."""
+        settings = await self._settings_of(scope)
+        entry = self.registry.found(approval.tool, scope, settings)
+        if not isinstance(entry, Entry) or self._mode(entry.tool.spec, settings) == "never":
+            raise refusals.tool_changed(approval)
+        if self._authorisation(entry.tool.spec, scope) != approval.authorisation_hash:
+            raise refusals.tool_changed(approval)
+        return entry.tool.spec
 
     # Facts
 
