@@ -17,6 +17,7 @@ MASK = "•••"
 SHORTEST_SECRET = 6
 """Shorter texts are not registered: masking each `abc` would destroy what is shown, and the gaps would tell."""
 
+# Every pattern starts where a word does and has bounded parts, so that no text takes more than linear time.
 _LOOKS_LIKE_A_TOKEN = re.compile(
     "|".join((
         r"\bsk-[A-Za-z0-9_-]{16,}",
@@ -27,11 +28,11 @@ _LOOKS_LIKE_A_TOKEN = re.compile(
         r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b",
         r"\bAIza[A-Za-z0-9_-]{30,}",
         r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*",  # JSON Web Token
-        r"-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)",
+        r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]{0,40}PRIVATE KEY-----|\Z)",
     ))
 )  # fmt: skip
 _CARRIED = re.compile(r"(?i)\b((?:bearer|basic)\s+)[A-Za-z0-9._~+/=-]{12,}")
-_IN_URL = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*://[^\s/:@]*:)[^\s/@]+(?=@)")
+_IN_URL = re.compile(r"((?<![a-zA-Z0-9+.-])[a-zA-Z][a-zA-Z0-9+.-]{0,30}://[^\s/:@]{0,200}:)[^\s/@]+(?=@)")
 _ASSIGNED = re.compile(
     r"(?i)\b((?:password|passwd|pwd|secret|client_secret|token|access_token|refresh_token|api[_-]?key)[\"']?\s*[=:]\s*"
     r"[\"']?)[^\s\"'&,;}]{6,}"

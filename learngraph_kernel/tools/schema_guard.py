@@ -43,17 +43,17 @@ def guard_schema(schema: Mapping[str, Any], *, where: str) -> None:
     Raises:
         ToolRefused: it is not closed and bounded at every level; the message names the place in the schema.
     """
+    if not isinstance(schema, Mapping) or schema.get("type") != "object":
+        raise _refused("$", "arguments are an object", where)
+    if schema.get("$schema", DIALECT) != DIALECT:  # first: it decides what the rest means
+        raise _refused("$.$schema", "only draft 2020-12", where)
     try:
         size = len(canonical_json(schema))
+        if size > MAX_SCHEMA_BYTES:
+            raise _refused("$", f"{size} bytes are more than {MAX_SCHEMA_BYTES}", where)
         check_schema(schema, where=where)
     except (NotCanonical, SchemaInvalid, UnicodeEncodeError, RecursionError) as error:
         raise _refused("$", f"not a valid JSON Schema: {error}", where) from error
-    if size > MAX_SCHEMA_BYTES:
-        raise _refused("$", f"{size} bytes are more than {MAX_SCHEMA_BYTES}", where)
-    if schema.get("type") != "object":
-        raise _refused("$", "arguments are an object", where)
-    if schema.get("$schema", DIALECT) != DIALECT:
-        raise _refused("$.$schema", "only draft 2020-12", where)
     _Guard(schema.get("$defs", {}), where).check(schema, "$", 0, ())
 
 
