@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import tomlkit
 
 FILE_NAME = "learngraph.toml"
-SECTIONS = frozenset({"sources", "models", "runs", "acquired"})
+SECTIONS = frozenset({"sources", "models", "runs", "acquired", "tools"})
 """Top-level tables; each part checks the keys of its own."""
 
 _COMMON_KEYS = frozenset({"kind", "limits"})
@@ -62,6 +62,7 @@ class Workspace:
         models: the `models` table as written; `models.config.parse_models` reads it.
         runs: what one run may ask.
         acquired: what was taken in from outside, pinned by hash, by name.
+        tools: the `tools` table as written; `tools.settings.parse_tools` reads it.
     """
 
     root: Path
@@ -70,6 +71,7 @@ class Workspace:
     models: Mapping[str, Any] = field(default_factory=dict)
     runs: RunLimits = field(default_factory=RunLimits)
     acquired: Mapping[str, Acquired] = field(default_factory=dict)
+    tools: Mapping[str, Any] = field(default_factory=dict)
     _open: dict[tuple[str, Path], Source] = field(default_factory=dict, compare=False, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, compare=False, repr=False)
 
@@ -146,13 +148,13 @@ def load_workspace(root: Path) -> Workspace:
             raise BadWorkspace(f"unknown key {key!r}", where=lines.of(key), remedy=suggestion(key, SECTIONS))
     for key in SECTIONS:
         if not isinstance(body.get(key, {}), dict):
-            header = "" if key == "runs" else ".NAME"
+            header = "" if key in ("runs", "tools") else ".NAME"
             raise BadWorkspace(f"`{key}` must be a table", where=lines.of(key), remedy=f"write [{key}{header}]")
     tables, models, runs = (body.get(key, {}) for key in ("sources", "models", "runs"))
     sources = {name: _source(name, table, lines) for name, table in tables.items()}
     run_limits = RunLimits.from_config(runs, _place_of_limit(runs, RunLimits, lines, "runs"))
     acquired = parse_acquired(body.get("acquired", {}), lines.of)
-    return Workspace(root.absolute(), sources, file, models, run_limits, acquired)
+    return Workspace(root.absolute(), sources, file, models, run_limits, acquired, body.get("tools", {}))
 
 
 def _place_of_limit(table: Mapping[str, Any], limits: type[Limits | RunLimits], lines: _Lines, *path: str) -> str:

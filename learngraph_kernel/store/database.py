@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from types import TracebackType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from sqlalchemy import Engine, Select, func, select
 
@@ -104,6 +104,15 @@ class Store:
         """The first column of a query, for the store's own parts. Raises StoreCorrupt, StoreUnavailable."""
         with translated(self.path), self._engine.connect() as connection:
             return list(connection.scalars(query))
+
+    def rows(self, query: Select[Any]) -> list[dict[str, Any]]:
+        """The rows of a query by column name, for packages with tables of their own.
+
+        Raises:
+            StoreCorrupt, StoreUnavailable.
+        """
+        with translated(self.path), self._engine.connect() as connection:
+            return [dict(row) for row in connection.execute(query).mappings()]
 
     def close(self) -> None:
         """Writes what is queued and closes the database."""

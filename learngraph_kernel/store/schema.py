@@ -18,7 +18,7 @@ from sqlalchemy import (
     Text,
 )
 
-HEAD = "0002"
+HEAD = "0004"
 """The revision in `migrations/versions` that the code expects."""
 
 metadata = MetaData(
@@ -129,4 +129,112 @@ acquisition_receipts = Table(
     Column("at", String(27), nullable=False),
     Column("body", Text, nullable=False),
     Index(None, "sha256"),
+)
+
+# What a person is asked before a call happens. `arguments` are the exact ones, so that after a restart these bytes run;
+# only `shown` (redacted) ever leaves. An edit is answered by a new row of the same call, one `round` later.
+tool_approvals = Table(
+    "tool_approvals",
+    metadata,
+    Column("id", String(40), primary_key=True),
+    Column("session_id", String(64), nullable=False),
+    Column("turn_id", String(64), nullable=False),
+    Column("agent", String(64), nullable=False),
+    Column("call_id", String(200), nullable=False),
+    Column("round", Integer, nullable=False),
+    Column("run_id", String(40)),
+    Column("owner", Text, nullable=False),
+    Column("workspace", Text, nullable=False),
+    Column("requester", Text, nullable=False),
+    Column("tool", String(128), nullable=False),
+    Column("version", String(64), nullable=False),
+    Column("effects", Text, nullable=False),
+    Column("arguments", Text, nullable=False),
+    Column("shown", Text, nullable=False),
+    Column("arguments_hash", String(64), nullable=False),
+    Column("authorisation_hash", String(64), nullable=False),
+    Column("may_always", Boolean, nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("grant", String(16)),
+    Column("created_at", String(27), nullable=False),
+    Column("expires_at", String(27), nullable=False),
+    Column("decided_at", String(27)),
+    Column("decided_by", Text),
+    Column("consumed_at", String(27)),
+    Column("text", Text, nullable=False),
+    Column("replaced_by", String(40)),
+    Index("ux_tool_approvals_call", "session_id", "turn_id", "agent", "call_id", "round", unique=True),
+    Index(None, "state", "expires_at"),
+)
+
+tool_approvers = Table(
+    "tool_approvers",
+    metadata,
+    Column("approver", Text, primary_key=True),
+    Column("approval_id", String(40), ForeignKey("tool_approvals.id"), primary_key=True),
+    Index(None, "approval_id"),
+    sqlite_with_rowid=False,
+)
+
+# `always`: holds while the authorisation hash is what it was. Lapsed is for good, also when everything changes back.
+tool_grants = Table(
+    "tool_grants",
+    metadata,
+    Column("id", String(40), primary_key=True),
+    Column("owner", Text, nullable=False),
+    Column("workspace", Text, nullable=False),
+    Column("tool", String(128), nullable=False),
+    Column("authorisation_hash", String(64), nullable=False),
+    Column("approval_id", String(40), nullable=False),
+    Column("granted_by", Text, nullable=False),
+    Column("granted_at", String(27), nullable=False),
+    Column("ended_at", String(27)),
+    Column("ended_because", String(16)),
+    Index(None, "owner", "workspace", "tool"),
+)
+
+# Permission for one call, used once; every column is compared when it is used.
+tool_tickets = Table(
+    "tool_tickets",
+    metadata,
+    Column("id", String(40), primary_key=True),
+    Column("owner", Text, nullable=False),
+    Column("workspace", Text, nullable=False),
+    Column("session_id", String(64), nullable=False),
+    Column("turn_id", String(64), nullable=False),
+    Column("agent", String(64), nullable=False),
+    Column("call_id", String(200), nullable=False),
+    Column("tool", String(128), nullable=False),
+    Column("version", String(64), nullable=False),
+    Column("arguments_hash", String(64), nullable=False),
+    Column("authorisation_hash", String(64), nullable=False),
+    Column("effects", Text, nullable=False),
+    Column("approval_id", String(40)),
+    Column("issued_at", String(27), nullable=False),
+    Column("expires_at", String(27), nullable=False),
+    Column("used_at", String(27)),
+    Column("void_at", String(27)),
+    Index(None, "session_id", "turn_id", "agent", "call_id"),
+    Index(None, "approval_id"),
+)
+
+# A call from the moment its ticket was used. One that stays `begun` after its process died has an unknown outcome.
+tool_calls = Table(
+    "tool_calls",
+    metadata,
+    Column("session_id", String(64), primary_key=True),
+    Column("turn_id", String(64), primary_key=True),
+    Column("agent", String(64), primary_key=True),
+    Column("call_id", String(200), primary_key=True),
+    Column("ticket_id", String(40), nullable=False),
+    Column("tool", String(128), nullable=False),
+    Column("arguments_hash", String(64), nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("process", Text, nullable=False),
+    Column("begun_at", String(27), nullable=False),
+    Column("finished_at", String(27)),
+    Column("status", String(16)),
+    Column("result", Text),
+    Column("artifact", String(64)),
+    Index(None, "session_id", "artifact"),
 )

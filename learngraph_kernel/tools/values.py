@@ -44,6 +44,9 @@ class ToolSpec:
         hidden: names of arguments that the platform sets (`chat_session_id`); never in what is offered to a model.
         redact: names of arguments that records and cards show as `•••`.
         authorisation: facts an `always` grant is bound to beyond spec and workspace (endpoint, manifest hash, …).
+            A tool that has any is a third party's: its effects are a claim, so it asks until it is granted.
+        mode: how calls are approved where something more exact than the effects says so (an MCP tool's setting in
+            the workspace, a tool that exists to ask a person). None: by the effects. Never set by a third party.
     """
 
     name: str
@@ -56,6 +59,7 @@ class ToolSpec:
     hidden: frozenset[str] = frozenset()
     redact: frozenset[str] = frozenset()
     authorisation: Mapping[str, Any] = field(default_factory=dict)
+    mode: Mode | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +187,10 @@ class ToolDesk(Protocol):
         """Validates, evaluates policy, and issues a ticket or makes an approval record. Idempotent per call id."""
 
     async def decided(self, scope: ToolScope, approval_id: str) -> Verdict:
-        """After a person decided: consumes the approval (once). Raises ApprovalError when it is not theirs to use."""
+        """After a person decided: consumes the approval (once). Raises ApprovalError when it is not theirs to use.
+
+        Undecided is `NeedsApproval` again, edited is `NeedsApproval` of the approval that replaced it.
+        """
 
     async def execute(self, context: CallContext, arguments: Mapping[str, Any]) -> ToolResult:
         """Consumes the ticket and calls the handler; trims, redacts and stores what is too large. Never twice."""
