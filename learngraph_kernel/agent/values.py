@@ -23,6 +23,7 @@ class EventType(StrEnum):
 
     USER_MESSAGE = "user_message"
     TURN_STARTED = "turn_started"
+    STEP_STARTED = "step_started"
     REASONING_DELTA = "reasoning_delta"
     TEXT_DELTA = "text_delta"
     TOOL_CALL = "tool_call"

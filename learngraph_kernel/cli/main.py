@@ -13,6 +13,7 @@ from learngraph_kernel.errors import BadInput, ExitCode, LearnGraphError
 
 COMMANDS: dict[str, str] = {
     "run": "Run a notebook, seal the run, print its tier and seal.",
+    "ask": "Ask a question; a notebook that ran in the closed box answers.",
     "resume": "Continue a run that was stopped or killed; recorded calls do not happen again.",
     "rerun": "Run again from the recorded inputs alone and compare the content hash.",
     "verify": "Check a run, an exported folder or a bundle, offline.",

@@ -209,6 +209,11 @@ async def complete(adapter: ModelAdapter, request: NormalizedRequest, pacing: Pa
         LearnGraphError: the adapter cannot be used.
     """
     events = [event async for event in deliver(adapter, request, pacing)]
+    return completion_of(events)
+
+
+def completion_of(events: Sequence[NormalizedEvent]) -> Completion:
+    """What delivered events say together. Raises ModelError when the response failed."""
     last = events[-1]
     if isinstance(last, ResponseFailed):
         raise last.error()

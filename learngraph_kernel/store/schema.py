@@ -131,6 +131,54 @@ acquisition_receipts = Table(
     Index(None, "sha256"),
 )
 
+# A conversation of one owner. `head` is the number of its last event.
+sessions = Table(
+    "sessions",
+    metadata,
+    Column("id", String(40), primary_key=True),
+    Column("owner", Text, nullable=False),
+    Column("title", Text, nullable=False),
+    Column("workspace", Text, nullable=False),
+    Column("leaf", String(40)),
+    Column("settings", Text, nullable=False),
+    Column("head", Integer, nullable=False),
+    Column("created_at", String(27), nullable=False),
+    Column("updated_at", String(27), nullable=False),
+    Index(None, "owner", "updated_at"),
+)
+
+# `process`: who is writing it, while it streams. `words`: its text and nothing else, case folded, for the search.
+session_messages = Table(
+    "session_messages",
+    metadata,
+    Column("id", String(40), primary_key=True),
+    Column("session_id", String(40), ForeignKey("sessions.id"), nullable=False),
+    Column("parent", String(40)),
+    Column("version", Integer, nullable=False),
+    Column("role", String(16), nullable=False),
+    Column("status", String(16), nullable=False),
+    Column("parts", Text, nullable=False),
+    Column("words", Text, nullable=False),
+    Column("turn_id", String(40)),
+    Column("process", Text),
+    Column("created_at", String(27), nullable=False),
+    Index(None, "session_id", "parent"),
+    Index(None, "status"),
+)
+
+session_events = Table(
+    "session_events",
+    metadata,
+    Column("session_id", String(40), ForeignKey("sessions.id"), primary_key=True),
+    Column("seq", Integer, primary_key=True, autoincrement=False),
+    Column("type", String(32), nullable=False),
+    Column("at", String(27), nullable=False),
+    Column("turn_id", String(40)),
+    Column("message_id", String(40)),
+    Column("data", Text, nullable=False),
+    sqlite_with_rowid=False,
+)
+
 # What a person is asked before a call happens. `arguments` are the exact ones, so that after a restart these bytes run;
 # only `shown` (redacted) ever leaves. An edit is answered by a new row of the same call, one `round` later.
 tool_approvals = Table(

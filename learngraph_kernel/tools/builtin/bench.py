@@ -1,4 +1,4 @@
-"""What the built-in tools work with: the store, the home, and the folder of the conversation, looked at anew each call."""
+"""What the built-in tools work with: store, home, and the folder of the conversation, looked at anew each call."""
 
 from __future__ import annotations
 

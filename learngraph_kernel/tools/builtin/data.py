@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from learngraph_kernel.data.source import Source, TableInfo
-from learngraph_kernel.data.workspace import Workspace
+from learngraph_kernel.data.workspace import Workspace, load_workspace
 from learngraph_kernel.errors import BadInput, LearnGraphError
 from learngraph_kernel.naming import suggestion
+from learngraph_kernel.store.home import Home
 from learngraph_kernel.tools.builtin.bench import Bench
 from learngraph_kernel.tools.builtin.schemas import SOURCE_LENGTH, closed, several, text, whole
 from learngraph_kernel.tools.values import CallContext, Effect, Tool, ToolResult, ToolSpec
+
 if TYPE_CHECKING:
     from learngraph_kernel.data.snapshots import Artifacts
     from learngraph_kernel.evidence.metrics import MetricCard
@@ -101,6 +103,25 @@ def data_tools(bench: Bench) -> tuple[Tool, ...]:
             data.list_metrics,
         ),
     )
+
+
+def workspace_overview(root: Path, home: Home) -> tuple[list[dict[str, Any]], list[str]]:
+    """A line for each source, and the names of the metric sets: what a prompt says of a workspace. Blocks.
+
+    Returns: (`{"name", "kind", "tables"}` or `{"name", "reason"}` each, names).
+    """
+    lines: list[dict[str, Any]] = []
+    workspace = load_workspace(root)
+    try:
+        for name, config in workspace.sources.items():
+            try:
+                tables = len(workspace.open_source(name, home.root).tables())
+                lines.append({"name": name, "kind": config.kind, "tables": tables})
+            except LearnGraphError as error:
+                lines.append({"name": name, "reason": error.what})
+    finally:
+        workspace.close()
+    return lines, sorted(path.stem for path in (root / "metrics").glob("*.yaml"))
 
 
 class _Data:

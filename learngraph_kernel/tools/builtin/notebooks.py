@@ -14,8 +14,8 @@ from typing import Any
 from learngraph_kernel.canonical import sha256_hex
 from learngraph_kernel.errors import BadInput
 from learngraph_kernel.naming import suggestion
-from learngraph_kernel.runs.folder import replace_file
 from learngraph_kernel.runs.declaration import read_declaration
+from learngraph_kernel.runs.folder import replace_file
 from learngraph_kernel.runs.notebook_file import load_notebook, notebook_text, parse_notebook
 from learngraph_kernel.tools.builtin.bench import Bench, inside
 from learngraph_kernel.tools.builtin.schemas import (
@@ -160,9 +160,7 @@ class _Notebooks:
             raise NotebookOpen(
                 "the notebook is open in a browser", where=arguments["path"], remedy="edit its live document instead"
             )
-        revision, cells = await asyncio.to_thread(
-            _write, path, arguments["path"], arguments.get("revision"), change
-        )
+        revision, cells = await asyncio.to_thread(_write, path, arguments["path"], arguments.get("revision"), change)
         await context.emit("artifact", {"kind": "notebook", "path": arguments["path"], "revision": revision})
         return ToolResult("ok", {"path": arguments["path"], "revision": revision, "cells": cells})
 
@@ -198,7 +196,7 @@ def _notebook(title: str, cells: list[Mapping[str, Any]], *, where: str) -> Any:
 def _cell(body: Mapping[str, Any]) -> Any:
     import nbformat.v4
 
-    make = nbformat.v4.new_code_cell if body["type"] == "code" else nbformat.v4.new_markdown_cell
+    make: Any = nbformat.v4.new_code_cell if body["type"] == "code" else nbformat.v4.new_markdown_cell
     metadata = {"tags": list(body["tags"])} if body.get("tags") else {}
     return make(source=body["source"], id=body["id"], metadata=metadata)
 

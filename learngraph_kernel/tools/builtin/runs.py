@@ -21,11 +21,12 @@ from learngraph_kernel.evidence.values import Book
 from learngraph_kernel.naming import suggestion
 from learngraph_kernel.runs.book import book_of_run
 from learngraph_kernel.runs.launch import run_plan
-from learngraph_kernel.runs.outcome import RunOutcome
 from learngraph_kernel.runs.notebook_file import load_notebook
+from learngraph_kernel.runs.outcome import RunOutcome
 from learngraph_kernel.runs.outputs import canonical_outputs
 from learngraph_kernel.runs.plan import plan_notebook
 from learngraph_kernel.runs.records import NOTEBOOK
+from learngraph_kernel.store.errors import UnknownRun
 from learngraph_kernel.tools.builtin.bench import Bench, inside
 from learngraph_kernel.tools.builtin.notebooks import SUFFIX
 from learngraph_kernel.tools.builtin.schemas import PATH_LENGTH, SOURCE_LENGTH, choice, closed, several, text
@@ -39,12 +40,6 @@ _PARAMETER = closed(
     {"name": text("the parameter"), "value": text("its value as typed on a command line", longest=2_000)},
     required=["name", "value"],
 )
-
-
-class ForeignRun(BadInput):
-    """The run is not of this workspace and owner."""
-
-    code = "unknown_run"
 
 
 def run_tools(bench: Bench) -> tuple[Tool, ...]:
@@ -181,7 +176,7 @@ class _Runs:
         """Raises unless the run is one of this owner in this workspace; a foreign one is told as unknown."""
         record = self._bench.store.run(run_id)
         if record.actor != owner or record.workspace != str(root):
-            raise ForeignRun(f"there is no run {run_id}", remedy="give a run_id that run_notebook returned")
+            raise UnknownRun(f"there is no run {run_id}", remedy="give a run_id that run_notebook returned")
 
 
 class _Shown:

@@ -1,4 +1,4 @@
-"""The six tools of the closed box: write, read, list, execute, inspect and publish in the conversation's workspace there.
+"""The six tools of the closed box: write, read, list, execute, inspect, publish in the conversation's workspace.
 
 The workspace is the conversation's own: its id is set by the platform and never taken from a model. What a script may
 be is decided by sandboxd's policy (an interpreter and a script file, no inline code); these tools only pass it on.
@@ -14,7 +14,15 @@ from learngraph_kernel.canonical import sha256_hex
 from learngraph_kernel.errors import BadInput
 from learngraph_kernel.sandbox.client import SandboxClient, connected
 from learngraph_kernel.tools.builtin.bench import Bench
-from learngraph_kernel.tools.builtin.schemas import PATH_LENGTH, SOURCE_LENGTH, closed, maybe_empty, several, text, whole
+from learngraph_kernel.tools.builtin.schemas import (
+    PATH_LENGTH,
+    SOURCE_LENGTH,
+    closed,
+    maybe_empty,
+    several,
+    text,
+    whole,
+)
 from learngraph_kernel.tools.values import CallContext, Effect, Tool, ToolHandler, ToolResult, ToolSpec
 
 T = TypeVar("T")
@@ -84,7 +92,9 @@ def sandbox_tools(bench: Bench) -> tuple[Tool, ...]:
             "Numbers it computes cannot be cited.",
             closed(
                 {
-                    "argv": several(text("an argument", longest=1_000), "interpreter, script, arguments", most=32, least=2),
+                    "argv": several(
+                        text("an argument", longest=1_000), "interpreter, script, arguments", most=32, least=2
+                    ),
                     "seconds": whole("time limit", least=1, most=180, default=60),
                 },
                 required=["argv"],

@@ -1,0 +1,1 @@
+"""Texts that models are told, one file a layer."""
