@@ -52,17 +52,18 @@ print("all of it")
 @pytest.fixture
 def python_for_all() -> list[str]:
     """An interpreter that another uid can start, with our packages."""
+    path = os.pathsep.join([str(REPOSITORY), sysconfig.get_path("purelib")])
     for program in (sys.executable, "/usr/bin/python3"):
-        words = [program, "-c", "import sys; print(sys.version_info[:2])"]
-        as_user: dict[str, Any] = {"user": UID, "group": UID, "extra_groups": []}
+        words = ["-c", "import sys, docker, learngraph_kernel; print(sys.version_info[:2])"]
+        as_user: dict[str, Any] = {"user": UID, "group": UID, "extra_groups": [], "cwd": "/"}
+        environment = {"PATH": os.environ["PATH"], "PYTHONPATH": path}
         try:
-            found = subprocess.run(words, capture_output=True, text=True, check=False, **as_user)
+            found = subprocess.run([program, *words], capture_output=True, text=True, env=environment, **as_user)
         except OSError:
             continue  # it is not there, or lies where others may not go
         if found.stdout.strip() == str(sys.version_info[:2]):
-            path = os.pathsep.join([str(REPOSITORY), sysconfig.get_path("purelib")])
             return ["env", f"PYTHONPATH={path}", program]
-    pytest.skip("NO PYTHON FOR OTHER USERS: this one lies in a folder that only root enters")
+    pytest.skip("NO PYTHON FOR OTHER USERS: this one, or its packages, lie in a folder that only root enters")
 
 
 @pytest.fixture
