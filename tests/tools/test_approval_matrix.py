@@ -220,6 +220,6 @@ async def test_a_new_message_while_pending_withdraws_what_was_asked_and_allowed(
     for approval in (pending, approved, used):
         with pytest.raises(StaleApproval):
             await world.desk.decided(world.scope(), approval.id)
-    with pytest.raises(ToolTicketRefused):
+    with pytest.raises(ToolTicketRefused, match="its turn was stopped"):
         await world.execute(ticketed)
     assert effect.happened() == []
