@@ -119,6 +119,14 @@ class Desk:
         except ApprovalError as error:
             return Refused(failure("refused", error.code, error.what, error.remedy))
 
+    def shown(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """A call's arguments for events and records: masked, without what the platform sets. Any name will do."""
+        entry = self.registry.get(name)
+        hidden, redact = (entry.tool.spec.hidden, entry.tool.spec.redact) if entry else (frozenset(), frozenset())
+        visible = {key: value for key, value in arguments.items() if key not in hidden}
+        masked: dict[str, Any] = self.redactor.value(visible, redact)
+        return masked
+
     async def decided(self, scope: ToolScope, approval_id: str) -> Verdict:
         """See ToolDesk.
 
@@ -160,7 +168,9 @@ class Desk:
             The ids of the approvals that ended.
         """
         self._caller.stop(session_id, turn_id)
-        return await self.approvals.withdraw(session_id, turn_id, by=by)
+        ended = await self.approvals.withdraw(session_id, turn_id, by=by)
+        self._caller.stop(session_id, turn_id)  # what began before its ticket could be voided
+        return ended
 
     async def owns_result(self, session_id: str, sha256: str) -> bool:
         """Whether a call of that conversation gave the result that is stored under this name."""

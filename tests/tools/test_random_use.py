@@ -16,7 +16,7 @@ from learngraph_kernel.tools.values import Allowed, CallContext, Effect, Tool, T
 from tests.tools.world import ANA, BOB, World, context, runs, spec
 
 WORDS = ("tea", "milk")
-STEPS = 400
+STEPS = 300
 
 
 class Walk:
@@ -117,11 +117,11 @@ class Walk:
         return self.chance.choice(chosen) if chosen else None
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(4))
 @runs
 async def test_in_any_order_an_effect_needs_a_word_of_its_own_and_happens_once(world: World, seed: int) -> None:
     walk = Walk(world, random.Random(seed))
     for _ in range(STEPS):
         await walk.go()
-    assert len(walk.happened) >= 10  # else the walk has shown nothing
+    assert len(walk.happened) >= 5  # else the walk has shown nothing
     assert walk.withdrawn
