@@ -93,6 +93,11 @@ def tool_changed(approval: Approval) -> StaleApproval:
     )
 
 
+def expired(approval: Approval) -> ExpiredApproval:
+    """Too late."""
+    return ExpiredApproval("its time has passed", where=approval.id, remedy=_ASK_AGAIN)
+
+
 def foreign(approval_id: str) -> ForeignApproval:
     """Somebody else's."""
     return ForeignApproval("it is not yours to decide or to use", where=approval_id, remedy="reload the list")
@@ -100,7 +105,7 @@ def foreign(approval_id: str) -> ForeignApproval:
 
 def _gone(approval: Approval) -> ApprovalError:
     if approval.state == "expired":
-        return ExpiredApproval("its time has passed", where=approval.id, remedy=_ASK_AGAIN)
+        return expired(approval)
     if approval.state == "withdrawn":
         return StaleApproval("the conversation has gone on without it", where=approval.id, remedy=_ASK_AGAIN)
     return ReplayedApproval(f"it was decided before: {approval.state}", where=approval.id, remedy="reload the list")

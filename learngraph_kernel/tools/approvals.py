@@ -24,7 +24,7 @@ from learngraph_kernel.tools import approval_rows as changes
 from learngraph_kernel.tools.approval_record import Approval, Asking, Choice, Grant
 from learngraph_kernel.tools.arguments import ExactArguments, edited_arguments
 from learngraph_kernel.tools.call_key import CallKey
-from learngraph_kernel.tools.errors import BadDecision, StaleApproval
+from learngraph_kernel.tools.errors import ApprovalError, BadDecision, StaleApproval
 from learngraph_kernel.tools.grants import give
 from learngraph_kernel.tools.redaction import Redactor
 from learngraph_kernel.tools.registry import Registry
@@ -125,8 +125,25 @@ class Approvals:
 
         Raises:
             ApprovalError: unknown, foreign, expired, replayed, stale, edited, or no decision at all. BadArguments: of
-                an edit. Nothing has changed then.
+                an edit. Nothing has changed then, and the attempt is audited.
         """
+        try:
+            return await self._decide(owner, approval_id, choice, arguments_hash, grant, arguments, text)
+        except ApprovalError as error:
+            facts = {"code": error.code, "choice": str(choice)[:40]}
+            await asyncio.to_thread(self._refused, owner, approval_id[:80], facts)
+            raise
+
+    async def _decide(
+        self,
+        owner: str,
+        approval_id: str,
+        choice: Choice,
+        arguments_hash: str,
+        grant: Grant,
+        arguments: Mapping[str, Any] | None,
+        text: str,
+    ) -> Approval:
         refusals.check_decision(choice, grant, arguments, text, MAX_TEXT)
         seen = await self.find(approval_id)
         refusals.check_decidable(seen, owner, arguments_hash)
@@ -175,6 +192,10 @@ class Approvals:
 
     async def _read(self, query: Select[Any]) -> list[Approval]:
         return await asyncio.to_thread(changes.read, self._store.rows, query, to_text(self._store.clock()))
+
+    def _refused(self, owner: str, approval_id: str, facts: Mapping[str, Any]) -> None:
+        with self._store.unit_of_work(owner) as unit:
+            unit.audit("approval.refused", approval_id, facts)
 
     def _edited(self, seen: Approval, arguments: Mapping[str, Any]) -> ExactArguments:
         entry = self._registry.get(seen.tool)

@@ -80,6 +80,8 @@ def edited_arguments(
 def _fixed(
     spec: ToolSpec, arguments: Mapping[str, Any], hidden: Mapping[str, Any], redactor: Redactor
 ) -> ExactArguments:
+    if not isinstance(arguments, Mapping):  # a model can write anything
+        raise _bad(spec, [{"path": "$", "expected": "object", "got": type(arguments).__name__}])
     try:
         canonical_json(dict(arguments))
     except (NotCanonical, UnicodeEncodeError, RecursionError) as error:

@@ -19,6 +19,7 @@ from learngraph_kernel.errors import LearnGraphError
 from learngraph_kernel.store.database import Store
 from learngraph_kernel.tools import calls, tickets
 from learngraph_kernel.tools.call_key import CallKey
+from learngraph_kernel.tools.errors import ToolTicketRefused
 from learngraph_kernel.tools.execution import Execution, Outcome, internal, told
 from learngraph_kernel.tools.redaction import Redactor
 from learngraph_kernel.tools.registry import Entry
@@ -144,14 +145,18 @@ class Caller:
         return await asyncio.to_thread(self._record, order, order.entry.tool.spec, outcome, took)
 
     def _begin(self, order: Order) -> calls.Begun | calls.Known:
-        context = order.context
-        return transact(
-            self._store,
-            f"agent:{context.scope.agent}",
-            lambda batch: calls.begin(
-                batch, context.scope, context.ticket, order.arguments_hash, order.authorisation_hash
-            ),
-        )
+        scope, ticket = order.context.scope, order.context.ticket
+        actor = f"agent:{scope.agent}"
+        try:
+            return transact(
+                self._store,
+                actor,
+                lambda batch: calls.begin(batch, scope, ticket, order.arguments_hash, order.authorisation_hash),
+            )
+        except ToolTicketRefused as error:
+            with self._store.unit_of_work(actor) as unit:
+                unit.audit("tool.ticket_refused", ticket.id[:80], {"reason": error.what, "owner": scope.owner})
+            raise
 
     def _record(self, order: Order, spec: ToolSpec, outcome: Outcome, took: float) -> ToolResult:
         def shown(result: ToolResult, origin: Origin) -> ToolResult:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from learngraph_kernel.store.clock import to_text
 from learngraph_kernel.store.database import Store
 from learngraph_kernel.store.writer import Batch
 from learngraph_kernel.tools import approval_refusals as refusals
@@ -118,6 +119,14 @@ class Desk:
         except ApprovalError as error:
             return Refused(failure("refused", error.code, error.what, error.remedy))
 
+    def shown(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """A call's arguments for events and records: masked, without what the platform sets. Any name will do."""
+        entry = self.registry.get(name)
+        hidden, redact = (entry.tool.spec.hidden, entry.tool.spec.redact) if entry else (frozenset(), frozenset())
+        visible = {key: value for key, value in arguments.items() if key not in hidden}
+        masked: dict[str, Any] = self.redactor.value(visible, redact)
+        return masked
+
     async def decided(self, scope: ToolScope, approval_id: str) -> Verdict:
         """See ToolDesk.
 
@@ -159,7 +168,9 @@ class Desk:
             The ids of the approvals that ended.
         """
         self._caller.stop(session_id, turn_id)
-        return await self.approvals.withdraw(session_id, turn_id, by=by)
+        ended = await self.approvals.withdraw(session_id, turn_id, by=by)
+        self._caller.stop(session_id, turn_id)  # what began before its ticket could be voided
+        return ended
 
     async def owns_result(self, session_id: str, sha256: str) -> bool:
         """Whether a call of that conversation gave the result that is stored under this name."""
@@ -204,11 +215,10 @@ class Desk:
     ) -> Verdict:
         mode, bound_to = self._mode(spec, settings), self._authorisation(spec, scope)
         granted = mode == "gated" and await self.grants.standing(scope.owner, scope.workspace, spec.name, bound_to)
-        ruling = rule(mode, granted=granted, unattended=scope.unattended)
+        people = self._approvers(scope)
+        ruling = rule(mode, granted=granted, unattended=scope.unattended or not people)
         if ruling.answer == "ask":
-            asking = Asking(
-                scope, call_id, spec, exact, bound_to, may_always=ruling.may_always, approvers=self._approvers(scope)
-            )
+            asking = Asking(scope, call_id, spec, exact, bound_to, may_always=ruling.may_always, approvers=people)
             approval = await self.approvals.request(asking)
             return NeedsApproval(approval.id) if approval.exact.hash == exact.hash else _reused(call_id)
 
@@ -255,10 +265,13 @@ class Desk:
 
         Raises:
             StaleApproval: the tool, or what the workspace allows, is not what it was when the person decided.
+            ExpiredApproval: that was too long ago.
         """
         begun = None if use else await asyncio.to_thread(self._calls.ticket, _key(approval))
         if begun is not None:
             return begun
+        if approval.expires_at <= to_text(self._store.clock()):
+            raise refusals.expired(approval)
         spec = await self._unchanged(scope, approval)
 
         def work(batch: Batch) -> ToolTicket:

@@ -33,10 +33,13 @@ _LOOKS_LIKE_A_TOKEN = re.compile(
 )  # fmt: skip
 _CARRIED = re.compile(r"(?i)\b((?:bearer|basic)\s+)[A-Za-z0-9._~+/=-]{12,}")
 _IN_URL = re.compile(r"((?<![a-zA-Z0-9+.-])[a-zA-Z][a-zA-Z0-9+.-]{0,30}://[^\s/:@]{0,200}:)[^\s/@]+(?=@)")
-_ASSIGNED = re.compile(
-    r"(?i)\b((?:password|passwd|pwd|secret|client_secret|token|access_token|refresh_token|api[_-]?key)[\"']?\s*[=:]\s*"
-    r"[\"']?)[^\s\"'&,;}]{6,}"
+_NAMED = (
+    r"(?i)\b((?:password|passwd|pwd|secret|client_secret|token|access_token|refresh_token|api[_-]?key)[\"']?"
+    r"[ \t]{0,20}[=:][ \t]{0,20}"
 )
+_QUOTED = re.compile(_NAMED + r"[\"'])[^\"'\n]{6,200}(?=[\"'])")
+# With a digit and no call after it: `pwd = os.getcwd()` and `token = get_token2()` are code, not credentials.
+_BARE = re.compile(_NAMED + r")(?=[A-Za-z_+/=~-]{0,200}[0-9])[A-Za-z0-9_+/=~-]{8,}(?![\w.(\[])")
 _SECRET_KEYS = frozenset(
     "password passwd pwd secret client_secret token access_token refresh_token api_key apikey authorization private_key"
     " set-cookie cookie".split()
@@ -69,7 +72,7 @@ class Redactor:
         if self._known is not None:
             text = self._known.sub(MASK, text)
         text = _LOOKS_LIKE_A_TOKEN.sub(MASK, text)
-        for pattern in (_CARRIED, _IN_URL, _ASSIGNED):
+        for pattern in (_CARRIED, _IN_URL, _QUOTED, _BARE):
             text = pattern.sub(rf"\g<1>{MASK}", text)
         return text
 

@@ -29,6 +29,8 @@ _RULES = frozenset({
     "items", "minItems", "maxItems", "uniqueItems", "minLength", "maxLength", "minimum", "maximum", "exclusiveMinimum",
     "exclusiveMaximum", "multipleOf", "anyOf", "oneOf", "allOf", "$ref",
 })  # fmt: skip
+KEYWORDS = _RULES | _ANNOTATIONS
+"""What any schema inside may say; `$schema` and `$defs` stand at the top alone."""
 _ONLY_AT_THE_TOP = frozenset({"$schema", "$defs"})
 _BRANCHES = ("anyOf", "oneOf", "allOf")
 
@@ -93,7 +95,7 @@ class _Guard:
             raise self._no(path, f"deeper than {MAX_DEPTH} levels")
         if self.nodes > MAX_NODES:
             raise self._no(path, f"more than {MAX_NODES} parts")
-        allowed = _RULES | _ANNOTATIONS | (_ONLY_AT_THE_TOP if path == "$" else frozenset())
+        allowed = KEYWORDS | (_ONLY_AT_THE_TOP if path == "$" else frozenset())
         for keyword in schema:
             if keyword not in allowed:
                 raise self._no(path, f"the keyword `{keyword}` is not allowed")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+from collections.abc import Awaitable
 
 import pytest
 
@@ -125,7 +126,7 @@ async def test_another_user_decides_and_uses_nothing(world: World, effect: Kind)
     approval = await world.ask(effect)
     for choice in ("approve", "reject"):
         with pytest.raises(ForeignApproval):
-            await world.desk.approvals.decide(BOB, approval.id, choice, approval.exact.hash)  # type: ignore[arg-type]
+            await world.desk.approvals.decide(BOB, approval.id, choice, approval.exact.hash)
     assert await world.desk.approvals.listed(BOB) == []
     await world.approve(approval)
     for scope in (world.scope(BOB), world.scope(turn="n_2"), world.scope(agent="helper")):
@@ -165,8 +166,8 @@ async def test_after_a_restart_exactly_what_was_approved_happens_once(world: Wor
 async def test_a_double_click_counts_once(world: World, effect: Kind) -> None:
     approval = await world.ask(effect)
 
-    async def outcomes(*coroutines: object) -> list[object]:
-        return await asyncio.gather(*coroutines, return_exceptions=True)  # type: ignore[call-overload,no-any-return]
+    async def outcomes(*coroutines: Awaitable[object]) -> list[object]:
+        return await asyncio.gather(*coroutines, return_exceptions=True)
 
     clicks = await outcomes(*(world.approve(approval) for _ in range(4)))
     assert sorted(type(click).__name__ for click in clicks) == ["Approval", *["ReplayedApproval"] * 3]
@@ -220,6 +221,6 @@ async def test_a_new_message_while_pending_withdraws_what_was_asked_and_allowed(
     for approval in (pending, approved, used):
         with pytest.raises(StaleApproval):
             await world.desk.decided(world.scope(), approval.id)
-    with pytest.raises(ToolTicketRefused):
+    with pytest.raises(ToolTicketRefused, match="its turn was stopped"):
         await world.execute(ticketed)
     assert effect.happened() == []

@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -11,10 +11,8 @@ import pytest
 from learngraph_kernel.errors import BadInput, Unavailable
 from learngraph_kernel.tools.errors import ToolTicketRefused
 from learngraph_kernel.tools.execution import GRACE
-from learngraph_kernel.tools.values import Allowed, CallContext, Effect, Tool, ToolResult
+from learngraph_kernel.tools.values import Allowed, CallContext, Effect, Tool, ToolHandler, ToolResult
 from tests.tools.world import World, altered, context, runs, spec
-
-Handler = Callable[[Mapping[str, Any], CallContext], Awaitable[ToolResult]]
 
 
 class Waits:
@@ -44,7 +42,7 @@ class Waits:
         return ToolResult("ok", "done")
 
 
-def add(world: World, handler: Handler, *effects: Effect, seconds: float | None = None, **more: Any) -> None:
+def add(world: World, handler: ToolHandler, *effects: Effect, seconds: float | None = None, **more: Any) -> None:
     tool = Tool(spec("act", set(effects or {Effect.WRITE_WORKSPACE}), **more), handler)
     world.registry.add(tool, seconds=seconds)
 

@@ -70,7 +70,8 @@ async def test_wrong_arguments_come_back_with_path_expectation_and_what_was_got(
     found = {(problem["path"], problem["expected"]) for problem in result.data["problems"]}
     assert {("$.what", "string"), ("$.rows[1]", "integer")} < found
     assert result.data["remedy"]
-    for bad in ({"what": "\ud800", "rows": []}, {"what": "x", "rows": [2**60]}):
+    bad: Any
+    for bad in ({"what": "\ud800", "rows": []}, {"what": "x", "rows": [2**60]}, ["what"], None, {1: 2}):
         assert (await world.refused("look", bad)).data["code"] == "bad_arguments"
     assert seen == []
 
@@ -145,7 +146,7 @@ async def test_an_altered_ticket_is_refused(world: World, seen: Seen, changes: d
     assert isinstance(verdict, Allowed)
     with pytest.raises(ToolTicketRefused) as refused:
         await world.desk.execute(context(world.scope(), altered(verdict.ticket, **changes)), verdict.arguments)
-    assert (seen, refused.value.code) == ([], "tool_ticket_refused")
+    assert (seen, refused.value.code, actions(world)) == ([], "tool_ticket_refused", ["tool.ticket_refused"])
     assert (await world.execute(verdict)).status == "ok"
 
 
@@ -232,6 +233,7 @@ async def test_a_record_shows_redacted_arguments_and_the_exact_ones_are_used(wor
     approval = await world.desk.approvals.find(verdict.approval_id)
     shown = {"what": f"Bearer {MASK}", "card": MASK}
     assert approval.as_json()["arguments"] == shown
+    assert world.desk.shown("pay", arguments) == shown
     everything = json.dumps([approval.as_json(), messages(world), actions(world)]) + repr(approval)
     assert "1234" not in everything and "abcdefghijklmnop" not in everything
 
@@ -275,6 +277,7 @@ async def test_a_decision_that_makes_no_sense_decides_nothing(world: World, deci
     with pytest.raises(BadDecision):
         await world.desk.approvals.decide(ANA, approval.id, choice, approval.exact.hash, **decision)
     assert (await world.desk.approvals.find(approval.id)).state == "pending"
+    assert actions(world) == ["approval.requested", "approval.refused"]
 
 
 @runs

@@ -112,7 +112,7 @@ def killed_at_a_moment(home: Path, workspace: Path, chance: random.Random) -> No
     child.stdout.close()
 
 
-@pytest.mark.parametrize("round", range(6))
+@pytest.mark.parametrize("round", range(4))
 @runs
 async def test_after_a_kill_at_any_moment_no_effect_is_missing_or_twice(
     home: Path, workspace: Path, round: int

@@ -39,6 +39,8 @@ def test_a_secret_that_is_too_short_is_refused() -> None:
         ("postgres://ana:hunter2@db/shop", f"postgres://ana:{MASK}@db/shop"),
         ('{"password": "hunter22"}', f'{{"password": "{MASK}"}}'),
         ("api_key=abcdef123456&x=1", f"api_key={MASK}&x=1"),
+        ("PASSWORD = 'correct horse'", f"PASSWORD = '{MASK}'"),
+        ("password: hunter22\nuser: ana", f"password: {MASK}\nuser: ana"),
         ("-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----\nrest", f"{MASK}\nrest"),
         ("-----BEGIN RSA PRIVATE KEY-----\nMIIE", MASK),
     ],
@@ -56,6 +58,11 @@ def test_what_looks_like_a_credential_is_masked(text: str, left: str) -> None:
         "select password_hash from users",
         "https://example.org/a:b@c",
         "我的密码是什么",
+        "pwd = os.getcwd()",
+        "token = get_token2()",
+        "token = tokens[0]",
+        "secret: everybody knows",
+        "password = getpass.getpass('password: ')",
     ],
 )
 def test_references_and_ordinary_words_are_left(text: str) -> None:
@@ -63,12 +70,13 @@ def test_references_and_ordinary_words_are_left(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", ["x", "a://", "a:", "eyJ", "eyJaaaaaaaa.", "-----BEGIN ", "token=", "sk-", "a.b@", "="]
+    "piece",
+    ["x", "a://", "a:", "eyJ", "eyJaaaaaaaa.", "-----BEGIN ", "token=", "token=a", "pwd: '", "sk-", "a.b@", "="],
 )
 def test_no_text_takes_long(piece: str) -> None:
-    begin = time.perf_counter()
+    begin = time.process_time()
     Redactor([SECRET]).text(piece * 100_000)
-    assert time.perf_counter() - begin < 5  # quadratic time would be minutes
+    assert time.process_time() - begin < 2.5  # quadratic time is more than 5 s of processor already for the shortest
 
 
 def test_named_arguments_are_masked_at_any_depth_and_whole() -> None:

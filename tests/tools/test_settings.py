@@ -18,7 +18,7 @@ def test_a_workspace_says_how_effects_are_approved_and_which_tools_are_on(tmp_pa
     found = tool_settings(tmp_path)
     changed = {Effect.NETWORK: "never", Effect.OUTSIDE_WRITE: "ask", "run-code-on-host": "always"}
     assert found.modes == {**DEFAULTS, **changed}
-    assert (found.disabled, found.enabled) == ({"sandbox_exec"}, {"mcp__a__b"})
+    assert (found.disabled, found.enabled) == (frozenset({"sandbox_exec"}), frozenset({"mcp__a__b"}))
     assert (found.seconds, found.characters) == (30, 2000)
 
 

@@ -8,7 +8,7 @@ import datetime as dt
 import functools
 import threading
 import urllib.request
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -26,6 +26,7 @@ from learngraph_kernel.tools.values import (
     NeedsApproval,
     Refused,
     Tool,
+    ToolHandler,
     ToolResult,
     ToolScope,
     ToolSpec,
@@ -212,7 +213,7 @@ class Kind:
     """
 
     spec: ToolSpec
-    handler: Callable[[Mapping[str, Any], CallContext], Awaitable[ToolResult]]
+    handler: ToolHandler
     what: str
     other: str
     happened: Callable[[], list[str]]
@@ -253,7 +254,7 @@ def _tool(world: World) -> Kind:
     )
 
 
-def _post(world: World) -> Callable[[Mapping[str, Any], CallContext], Awaitable[ToolResult]]:
+def _post(world: World) -> ToolHandler:
     def send(text: str) -> str:
         url = f"http://127.0.0.1:{world.server.port}/orders"
         with urllib.request.urlopen(urllib.request.Request(url, text.encode(), method="POST"), timeout=10) as answer:
