@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from learngraph_kernel.agent.readiness import NotReady, checks_of
+from learngraph_kernel.agent.records import OwnersRecords
 from learngraph_kernel.agent.sessions import SessionStore
 from learngraph_kernel.agent.turn import history
 from learngraph_kernel.agent.turn.answer import Checked, language_of
@@ -25,7 +26,16 @@ from learngraph_kernel.agent.turn.parts import parts_of
 from learngraph_kernel.agent.turn.prompt import Layer, context_layer, core_layer, messages_of, style_layer
 from learngraph_kernel.agent.turn.state import TurnState, first_state
 from learngraph_kernel.agent.turn.steps import Surroundings
-from learngraph_kernel.agent.values import ChatMessage, Decision, EventType, MessageStatus, Part, Question, Session
+from learngraph_kernel.agent.values import (
+    ChatMessage,
+    Decision,
+    EventType,
+    MessageStatus,
+    Part,
+    Question,
+    Session,
+    SessionEvent,
+)
 from learngraph_kernel.errors import BadInput, LearnGraphError
 from learngraph_kernel.evidence.document import ReportDocument
 from learngraph_kernel.models.config import DEFAULT, choose_model, open_model, parse_models
@@ -45,7 +55,6 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 STOP_SECONDS = 0.8
 """How long `stop` waits for what it stopped; the rest is cleared away behind it."""
-MAX_ATTACHMENT = 16 * 1024 * 1024
 ROOT = ""
 """`Question.parent` of a first message that is asked anew."""
 
@@ -100,6 +109,7 @@ class Runtime:
         self._home, self._isolation, self._today = home, isolation, today
         self._store = Store.open(home)
         self.log = SessionStore(self._store, heartbeat=heartbeat)
+        self.records = OwnersRecords(self._store, home)
         self.registry = Registry()
         self.desk = Desk(self._store, self.registry, isolated=isolation == "docker")
         for tool in builtin_tools(Bench(self._store, home, isolation), self.desk.owns_result):
@@ -136,13 +146,6 @@ class Runtime:
             session, asked, turn_id, limits, {**settings, "model": question.model or settings.get("model")}
         )
         return asked
-
-    def attach(self, name: str, data: bytes) -> Mapping[str, Any]:
-        """Stores a file that goes with a question. Blocks. Raises BadInput (too large), StorageFull."""
-        if len(data) > MAX_ATTACHMENT:
-            raise BadInput(f"{name} has {len(data):,} bytes", remedy=f"attach less than {MAX_ATTACHMENT:,} bytes")
-        sha256 = self._store.artifacts.put(data)
-        return {"name": name, "sha256": sha256, "media_type": "application/octet-stream", "bytes": len(data)}
 
     async def regenerate(self, session_id: str, owner: str, message_id: str) -> ChatMessage:
         """See AgentRuntime. Raises UnknownSession, UnknownMessage, TurnRunning, NotReady."""
@@ -347,20 +350,17 @@ class Runtime:
             scope,
             turn.limits,
             language_of(text),
-            self._redacted,
+            self.desk.shown,
             tuple(earlier),
         )
 
-    def _redacted(self, tool: str, arguments: Mapping[str, Any]) -> Any:
-        entry = self.registry.get(tool)
-        return self.desk.redactor.value(dict(arguments), frozenset() if entry is None else entry.tool.spec.redact)
-
     def _model(self, workspace: Path, name: str | None) -> ModelAdapter:
-        """The adapter of a declared model, one for as long as its declaration stays: a script counts what it played."""
+        """The adapter of a declared model, one for as long as it is declared so: a script counts what it played."""
         config = choose_model(parse_models(_models_of(workspace), root=workspace), name or DEFAULT)
+        declared = (config, None if config.script is None else config.script.stat().st_mtime_ns)
         known = self._models.get((workspace, config.name))
-        if known is None or known[0] != config:
-            known = self._models[workspace, config.name] = (config, open_model(config))
+        if known is None or known[0] != declared:
+            known = self._models[workspace, config.name] = (declared, open_model(config))
         return known[1]
 
     def _layers(self, workspace: Path, settings: Mapping[str, Any]) -> list[Layer]:
@@ -372,8 +372,7 @@ class Runtime:
     async def _waiting(self, turn: Turn, approval_id: str) -> None:
         approval = await self.desk.approvals.find(approval_id)
         await self._event(turn, EventType.APPROVAL_REQUESTED, approval.as_json())
-        await self._event(turn, EventType.INTERRUPT, {"approval_id": approval_id})
-        await self._write(turn, "waiting")
+        await self._close(turn.message, "waiting", EventType.INTERRUPT, {"approval_id": approval_id})
 
     async def _wake(self, session: Session, message: ChatMessage) -> None:
         """Goes on with a turn that waited, in whichever process it had begun."""
@@ -448,16 +447,7 @@ class Runtime:
             await self._interrupted(turn.message, "the server was stopped")
 
     async def _interrupted(self, message: ChatMessage, reason: str) -> None:
-        assert message.turn_id is not None
-        parts = parts_of(await self.log.turn_events(message.session_id, message.turn_id))
-        await self.log.update_message(message.id, parts=parts, status="interrupted")
-        await self.log.append(
-            message.session_id,
-            EventType.INTERRUPT,
-            {"reason": reason, "resumable": True},
-            turn_id=message.turn_id,
-            message_id=message.id,
-        )
+        await self._close(message, "interrupted", EventType.INTERRUPT, {"reason": reason, "resumable": True})
 
     async def _end_waiting(self, session: Session, message: ChatMessage) -> None:
         """Ends a turn that waits for a person."""
@@ -472,14 +462,18 @@ class Runtime:
         if turn.ended:
             return
         turn.ended = True
-        await self._event(turn, type, data)
-        await self._write(turn, status)
+        await self._close(turn.message, status, type, data)
         if self._turns.get(turn.session.id) is turn:
             del self._turns[turn.session.id]
 
-    async def _write(self, turn: Turn, status: MessageStatus) -> None:
-        parts = parts_of(await self.log.turn_events(turn.session.id, turn.id))
-        await self.log.update_message(turn.message.id, parts=parts, status=status)
+    async def _close(
+        self, message: ChatMessage, status: MessageStatus, type: EventType, data: Mapping[str, Any]
+    ) -> None:
+        """Ends or pauses a message: what it shows is folded from its events, this last one included."""
+        assert message.turn_id is not None
+        events = await self.log.turn_events(message.session_id, message.turn_id)
+        last = SessionEvent(0, message.session_id, type, "", message.turn_id, message.id, data)
+        await self.log.close_message(message, parts_of([*events, last]), status, type, data)
 
     async def _event(self, turn: Turn, type: EventType, data: Mapping[str, Any]) -> None:
         await self.log.append(turn.session.id, type, data, turn_id=turn.id, message_id=turn.message.id)
@@ -516,9 +510,9 @@ class Runtime:
         return self._checkpoints
 
 
-async def open_runtime(home: Path, workspace: Path | None = None) -> Runtime:
-    """The runtime of a home folder, started."""
-    runtime = Runtime(Home(home))
+async def open_runtime(home: Path, root: Path, *, heartbeat: float = 15.0) -> Runtime:
+    """The runtime of a home folder, started; workspaces of its conversations lie below `root`."""
+    runtime = Runtime(Home(home), heartbeat=heartbeat)
     await runtime.start()
     return runtime
 

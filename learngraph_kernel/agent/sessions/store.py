@@ -240,6 +240,34 @@ class SessionStore:
         """See SessionLog. Raises UnknownSession, SessionTooLarge."""
         return await self._stream.append(session_id, type, data, turn_id, message_id)
 
+    async def close_message(
+        self,
+        message: ChatMessage,
+        parts: Sequence[Part],
+        status: MessageStatus,
+        type: EventType,
+        data: Mapping[str, Any],
+    ) -> SessionEvent:
+        """Ends, or pauses, the message of a turn: the message and the event that says so in one transaction.
+
+        Who hears of it therefore finds the message as it says. Raises UnknownSession, SessionTooLarge.
+        """
+        values = {
+            "parts": parts_text(parts),
+            "words": words_of(parts),
+            "status": status,
+            "process": _process() if status in BUSY else None,
+        }
+        change = update(session_messages).where(session_messages.c.id == message.id).values(**values)
+        return await self._stream.append(
+            message.session_id,
+            type,
+            data,
+            message.turn_id,
+            message.id,
+            also=lambda batch: batch.connection.execute(change),
+        )
+
     def delta(
         self,
         session_id: str,

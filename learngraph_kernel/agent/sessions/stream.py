@@ -42,6 +42,7 @@ class _Draft:
     turn_id: str | None
     message_id: str | None
     stored: asyncio.Future[SessionEvent] | None
+    also: Callable[[Batch], object] | None = None
 
     def takes_in(self, other: _Draft) -> bool:
         """Joins the text of a delta that follows this one, when both belong to the same block."""
@@ -78,12 +79,22 @@ class EventStream:
         self._closing = False
 
     async def append(
-        self, session_id: str, type: EventType, data: Mapping[str, Any], turn_id: str | None, message_id: str | None
+        self,
+        session_id: str,
+        type: EventType,
+        data: Mapping[str, Any],
+        turn_id: str | None,
+        message_id: str | None,
+        also: Callable[[Batch], object] | None = None,
     ) -> SessionEvent:
-        """Writes an anchor, after every delta before it. Raises UnknownSession, SessionTooLarge."""
+        """Writes an anchor, after every delta before it, and in the same transaction whatever `also` does.
+
+        Raises:
+            UnknownSession, SessionTooLarge, what the store raises.
+        """
         json_text(data, MAX_EVENT, "the event")
         stored: asyncio.Future[SessionEvent] = asyncio.get_running_loop().create_future()
-        self._put(_Draft(session_id, type, dict(data), turn_id, message_id, stored))
+        self._put(_Draft(session_id, type, dict(data), turn_id, message_id, stored, also))
         self._urgent.set()
         return await stored
 
@@ -150,6 +161,8 @@ class EventStream:
                     made.append(None)
                     continue
                 heads[name] = head + 1
+                if draft.also is not None:
+                    draft.also(batch)
                 event = SessionEvent(head + 1, name, draft.type, at, draft.turn_id, draft.message_id, draft.data)
                 made.append(event)
                 rows.append(

@@ -261,7 +261,7 @@ def read_output_of_another_from_an_offset(scene: Scene) -> bool:
 
 @probe
 def signal_a_kernel_of_another(scene: Scene) -> bool:
-    return mallory(scene, "POST", f"/v1/kernels/{scene.kernel}/signal", {"signal": "SIGUSR1"})
+    return mallory(scene, "POST", f"/v1/kernels/{scene.kernel}/signal", {"signal": "SIGINT"})
 
 
 @probe

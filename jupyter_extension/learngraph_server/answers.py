@@ -1,0 +1,56 @@
+"""What a refusal looks like: one form, a stable code, and the HTTP status that fits it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from learngraph_kernel.errors import BadInput, LearnGraphError, Unavailable
+
+CONFLICTS = frozenset(
+    {"turn_running", "approval_replayed", "approval_stale", "approval_expired", "approval_edited", "revision_changed"}
+)
+TOO_LARGE = frozenset({"session_too_large", "body_too_large"})
+
+
+class BadCall(BadInput):
+    """A call that is not as the API has it; `details["problems"]` lists what is wrong where."""
+
+    code = "bad_request"
+
+
+class BodyTooLarge(BadInput):
+    """The body of a call is larger than the server takes."""
+
+    code = "body_too_large"
+
+
+class NoSuchPath(BadInput):
+    """The API has no such path or method."""
+
+    code = "unknown_path"
+
+
+class TooManyCalls(BadInput):
+    """The user calls too often."""
+
+    code = "too_many_calls"
+
+
+def status_of(error: LearnGraphError) -> int:
+    """The HTTP status of an error. What belongs to somebody else is as unknown as what does not exist."""
+    if error.code in CONFLICTS:
+        return 409
+    if error.code in TOO_LARGE:
+        return 413
+    if error.code == "too_many_calls":
+        return 429
+    if error.code.startswith("unknown_") or error.code in ("approval_unknown", "approval_foreign"):
+        return 404
+    if isinstance(error, Unavailable):
+        return 503
+    return 400 if isinstance(error, BadInput) or error.code.startswith("approval") else 422
+
+
+def body_of(error: LearnGraphError) -> dict[str, Any]:
+    """`{"error": {"code", "reason", "place", "remedy", "details"?}}`."""
+    return {"error": error.as_json()}
