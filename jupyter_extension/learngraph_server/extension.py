@@ -9,7 +9,7 @@ from typing import Any
 from jupyter_server.extension.application import ExtensionApp
 from traitlets import Float, Int, Unicode
 
-from learngraph_server.files import ReportHandler, ResultHandler
+from learngraph_server.files import ReportHandler, ResultHandler, UploadHandler
 from learngraph_server.handlers import ApiHandler, OpenApiHandler, UnknownHandler
 from learngraph_server.hosting import RuntimeHost
 from learngraph_server.limiting import RateLimiter
@@ -55,6 +55,7 @@ class LearnGraphServer(ExtensionApp):
                 (API + pattern("/sessions/{session}/events"), EventsHandler),
                 (API + pattern("/runs/{run}/report"), ReportHandler),
                 (API + pattern("/sessions/{session}/artifacts/{sha256}"), ResultHandler),
+                (API + "/attachments", UploadHandler),
                 (API + "/openapi.json", OpenApiHandler),
                 *rules,
                 (API + "(/.*)?", UnknownHandler),

@@ -36,6 +36,25 @@ class ReportHandler(LearnGraphHandler):
         self.finish(page, set_content_type="text/html; charset=utf-8")
 
 
+class UploadHandler(LearnGraphHandler):
+    """`POST …/attachments?name=NAME`: a file that is to go with a question; the body is its bytes."""
+
+    @web.authenticated
+    @authorized
+    async def post(self) -> None:
+        from learngraph_kernel.errors import LearnGraphError
+
+        try:
+            self.check_rate()
+            runtime = await self.host.runtime()
+            name = self.get_query_argument("name", "")
+            kept = await asyncio.to_thread(runtime.records.attach, self.owner, name, self.request.body)
+        except LearnGraphError as error:
+            self.send(status_of(error), body_of(error))
+            return
+        self.send(200, kept)
+
+
 class ResultHandler(LearnGraphHandler):
     """`GET …/sessions/{session}/artifacts/{sha256}`: something that this conversation refers to, as a download."""
 

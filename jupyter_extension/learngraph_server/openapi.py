@@ -25,6 +25,7 @@ ERROR: dict[str, Any] = {
     "required": ["error"],
 }
 BESIDE = {
+    "/attachments": ("attach", "A file that is to go with a question (its bytes are the body; `name` in the query)"),
     "/sessions/{session}/events": ("events", "The events of a conversation as SSE (Last-Event-ID resumes)"),
     "/runs/{run}/report": ("report", "The page of one of your runs"),
     "/sessions/{session}/artifacts/{sha256}": ("artifact", "Something a conversation refers to, as a download"),
@@ -43,7 +44,12 @@ def document() -> dict[str, Any]:
     for path, (name, summary) in BESIDE.items():
         answers = {"200": {"description": summary}, "default": _error()}
         paths[path] = {
-            "get": {"operationId": name, "summary": summary, "parameters": _names(path), "responses": answers}
+            "post" if name == "attach" else "get": {
+                "operationId": name,
+                "summary": summary,
+                "parameters": _names(path),
+                "responses": answers,
+            }
         }
     return {
         "openapi": "3.1.0",

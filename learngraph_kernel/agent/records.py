@@ -5,19 +5,23 @@ A run of somebody else is told as unknown. Everything here blocks.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import or_, select
+from sqlalchemy import delete, insert, or_, select
 
 from learngraph_kernel.errors import BadInput
 from learngraph_kernel.runs.history import calls_of
 from learngraph_kernel.runs.records import REPORT_HTML
+from learngraph_kernel.store.clock import to_text
 from learngraph_kernel.store.database import Store
 from learngraph_kernel.store.errors import UnknownRun
 from learngraph_kernel.store.home import Home
 from learngraph_kernel.store.run_record import RunRecord
+from learngraph_kernel.store.schema import session_attachments as table
 from learngraph_kernel.store.schema import session_events, session_messages
+from learngraph_kernel.store.writer import Batch
 
 MAX_ATTACHMENT = 16 * 1024 * 1024
 MOST_RUNS = 2_000
@@ -34,6 +38,12 @@ class NotReferred(BadInput):
     """The conversation refers to no such artifact."""
 
     code = "unknown_artifact"
+
+
+class UnknownAttachment(BadInput):
+    """The owner has brought no such file."""
+
+    code = "unknown_attachment"
 
 
 class OwnersRecords:
@@ -69,20 +79,45 @@ class OwnersRecords:
 
     def artifact(self, session_id: str, sha256: str) -> bytes:
         """An artifact that a conversation names in its events or messages. Raises NotReferred."""
-        for table, text in ((session_events, session_events.c.data), (session_messages, session_messages.c.parts)):
-            named = select(table.c.session_id).where(
-                table.c.session_id == session_id, or_(text.contains(f'"{sha256}"'), text.contains(f"'{sha256}'"))
+        for place, text in ((session_events, session_events.c.data), (session_messages, session_messages.c.parts)):
+            named = select(place.c.session_id).where(
+                place.c.session_id == session_id, or_(text.contains(f'"{sha256}"'), text.contains(f"'{sha256}'"))
             )
             if self._store.rows(named.limit(1)):
                 return self._store.artifacts.read(sha256)
         raise NotReferred("this conversation refers to no such artifact", where=sha256, remedy="load it again")
 
-    def attach(self, name: str, data: bytes) -> dict[str, Any]:
-        """Stores a file that goes with a question. Raises BadInput (too large), StorageFull."""
+    def attach(self, owner: str, name: str, data: bytes) -> dict[str, Any]:
+        """Stores a file that the owner wants to go with a question.
+
+        Returns: `{"name", "sha256", "media_type", "bytes"}`, as a question carries it.
+
+        Raises:
+            BadInput: too large, or no name. StorageFull.
+        """
         if len(data) > MAX_ATTACHMENT:
             raise BadInput(f"{name} has {len(data):,} bytes", remedy=f"attach less than {MAX_ATTACHMENT:,} bytes")
+        if not 0 < len(name) <= 300 or not name.isprintable():
+            raise BadInput("a file has a name of 1 to 300 printable characters", remedy="name the file")
         sha256 = self._store.artifacts.put(data)
+        row = {"owner": owner, "sha256": sha256, "name": name, "bytes": len(data)}
+
+        def note(batch: Batch) -> None:
+            mine = (table.c.owner == owner) & (table.c.sha256 == sha256)
+            batch.connection.execute(delete(table).where(mine))
+            batch.connection.execute(insert(table).values(**row, at=to_text(batch.clock())))
+
+        with self._store.unit_of_work(owner) as work:
+            work.change(note)
         return {"name": name, "sha256": sha256, "media_type": "application/octet-stream", "bytes": len(data)}
+
+    def check_attachments(self, owner: str, attachments: Sequence[Mapping[str, Any]]) -> None:
+        """A question may carry what its owner brought, and nothing else. Raises UnknownAttachment."""
+        for attachment in attachments:
+            sha256 = str(attachment.get("sha256"))
+            mine = select(table.c.sha256).where(table.c.owner == owner, table.c.sha256 == sha256)
+            if not self._store.rows(mine):
+                raise UnknownAttachment("you brought no such file", where=sha256[:64], remedy="upload it first")
 
     def _own(self, owner: str, run_id: str) -> RunRecord:
         record = self._store.run(run_id)

@@ -12,42 +12,32 @@ import datetime as dt
 import logging
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from learngraph_kernel.agent.endings import Endings, Turn
+from learngraph_kernel.agent.preparing import Preparing
 from learngraph_kernel.agent.readiness import NotReady, checks_of
 from learngraph_kernel.agent.records import OwnersRecords
 from learngraph_kernel.agent.sessions import SessionStore
-from learngraph_kernel.agent.turn import history
-from learngraph_kernel.agent.turn.answer import Checked, language_of
 from learngraph_kernel.agent.turn.limits import Limits
-from learngraph_kernel.agent.turn.parts import parts_of
-from learngraph_kernel.agent.turn.prompt import Layer, context_layer, core_layer, messages_of, style_layer
-from learngraph_kernel.agent.turn.state import TurnState, first_state
-from learngraph_kernel.agent.turn.steps import Surroundings
+from learngraph_kernel.agent.turn.prompt import Layer, style_layer
 from learngraph_kernel.agent.values import (
     ChatMessage,
     Decision,
     EventType,
-    MessageStatus,
     Part,
     Question,
     Session,
-    SessionEvent,
 )
 from learngraph_kernel.errors import BadInput, LearnGraphError
-from learngraph_kernel.evidence.document import ReportDocument
-from learngraph_kernel.models.config import DEFAULT, choose_model, open_model, parse_models
-from learngraph_kernel.models.port import ModelAdapter
+from learngraph_kernel.models.config import DEFAULT
 from learngraph_kernel.store.database import Store
 from learngraph_kernel.store.home import Home
 from learngraph_kernel.tools.builtin import Bench, builtin_tools
 from learngraph_kernel.tools.builtin.bench import Isolation
-from learngraph_kernel.tools.builtin.data import workspace_overview
 from learngraph_kernel.tools.desk import Desk
 from learngraph_kernel.tools.registry import Registry
-from learngraph_kernel.tools.values import ToolScope
 
 if TYPE_CHECKING:
     from learngraph_kernel.agent.turn.graph import Checkpoints
@@ -63,28 +53,6 @@ class TurnRunning(BadInput):
     """A turn of this session is under way."""
 
     code = "turn_running"
-
-
-@dataclass
-class Turn:
-    """A turn of this process.
-
-    Attributes:
-        task: what runs it; None while it waits for a person.
-        ended: somebody has written how it ended; nothing else may.
-    """
-
-    session: Session
-    message: ChatMessage
-    question: ChatMessage
-    limits: Limits
-    task: asyncio.Task[None] | None = None
-    ended: bool = False
-
-    @property
-    def id(self) -> str:
-        assert self.message.turn_id is not None
-        return self.message.turn_id
 
 
 class Runtime:
@@ -106,16 +74,17 @@ class Runtime:
         today: Callable[[], dt.date] = lambda: dt.datetime.now().astimezone().date(),
     ) -> None:
         home.ensure()
-        self._home, self._isolation, self._today = home, isolation, today
+        self._home, self._isolation = home, isolation
         self._store = Store.open(home)
         self.log = SessionStore(self._store, heartbeat=heartbeat)
         self.records = OwnersRecords(self._store, home)
         self.registry = Registry()
         self.desk = Desk(self._store, self.registry, isolated=isolation == "docker")
+        self._preparing = Preparing(self._store, home, self.log, self.desk, today)
+        self._endings = Endings(self._store, self.log, self.desk)
         for tool in builtin_tools(Bench(self._store, home, isolation), self.desk.owns_result):
             self.registry.add(tool)
         self._turns: dict[str, Turn] = {}
-        self._models: dict[tuple[Path, str], tuple[Any, ModelAdapter]] = {}
         self._checkpoints: Checkpoints | None = None
         self._opening = asyncio.Lock()
         self._behind: set[asyncio.Task[Any]] = set()
@@ -124,7 +93,7 @@ class Runtime:
         """See AgentRuntime."""
         for message in await self.log.abandoned():
             if message.status == "streaming" and message.turn_id is not None:
-                await self._interrupted(message, "the process that ran it ended")
+                await self._endings.interrupted(message, "the process that ran it ended")
 
     # What a person does
 
@@ -132,6 +101,7 @@ class Runtime:
         """See AgentRuntime. Raises UnknownSession, UnknownMessage, TurnRunning, NotReady, BadLimits, BadStyle."""
         session = await self.log.session(session_id, owner)
         settings = {**session.settings, **question.settings}
+        await asyncio.to_thread(self.records.check_attachments, owner, question.attachments)
         limits, _ = Limits.from_json(settings.get("limits", {})), style_layer(settings)
         await self._make_way(session)
         await self._check_ready(session.workspace, question.model or settings.get("model"))
@@ -185,7 +155,7 @@ class Runtime:
         if not await self.log.take_over(message.id):
             raise _running()
         await self.log.update_message(message.id, status="streaming")
-        turn = await self._known_turn(session, message)
+        turn = await self._endings.known_turn(session, message)
         self._run(turn, resumed=True)
         return True
 
@@ -262,11 +232,12 @@ class Runtime:
             session.id, "assistant", [], parent=asked.id, turn_id=turn_id, status="streaming"
         )
         turn = Turn(session, answer, asked, limits)
-        layers = await asyncio.to_thread(self._layers, session.workspace, settings)
+        layers = await asyncio.to_thread(self._preparing.layers, session.workspace, settings)
         model = settings.get("model") or DEFAULT
         started = {
             "model": model,
             "limits": limits.as_json(),
+            "unattended": bool(settings.get("unattended")),
             "layers": [layer.as_json() for layer in layers],
             "message": answer.id,
             "answers": asked.id,
@@ -277,6 +248,12 @@ class Runtime:
     def _run(self, turn: Turn, *, layers: Sequence[Layer] = (), resumed: bool = False) -> None:
         self._turns[turn.session.id] = turn
         turn.task = asyncio.ensure_future(self._carry_out(turn, layers, resumed=resumed))
+        turn.task.add_done_callback(lambda task: self._gone(turn))
+
+    def _gone(self, turn: Turn) -> None:
+        """A turn's task has ended: nobody runs in its session any more."""
+        if self._turns.get(turn.session.id) is turn:
+            del self._turns[turn.session.id]
 
     async def _carry_out(self, turn: Turn, layers: Sequence[Layer], *, resumed: bool) -> None:
         """Runs a turn until it ends or waits, and writes which it was."""
@@ -284,95 +261,29 @@ class Runtime:
 
         try:
             checkpoints = await self._open_checkpoints()
-            surroundings = await self._surroundings(turn)
-            graph = TurnGraph(surroundings, checkpoints, on_wait=lambda approval: self._waiting(turn, approval))
+            surroundings = await self._preparing.surroundings(turn)
+            graph = TurnGraph(surroundings, checkpoints, on_wait=lambda approval: self._endings.waiting(turn, approval))
             if resumed and await graph.state() is not None:
                 state = await graph.go_on()
             else:
-                state = await graph.begin(await self._first(turn, layers))
+                state = await graph.begin(await self._preparing.first(turn, layers))
             if waits(state):
-                self._turns.pop(turn.session.id, None)
                 return
-            await self._completed(turn, surroundings, state)
+            await self._endings.completed(turn, state, surroundings.language)
             await checkpoints.forget(turn.id)
         except asyncio.CancelledError:
             raise
         except LearnGraphError as error:
-            await self._failed(turn, error.as_json() | {"retryable": getattr(error, "retryable", False)})
+            await self._endings.failed(turn, error.as_json() | {"retryable": getattr(error, "retryable", False)})
         except Exception:  # noqa: BLE001  told as internal; the trace is for the log
             incident = secrets.token_hex(6)
             _log.exception("turn %s failed (incident %s)", turn.id, incident)
             reason = {"code": "internal", "reason": f"the turn failed for a reason of ours (incident {incident})"}
-            await self._failed(
+            await self._endings.failed(
                 turn, reason | {"remedy": "the server's log has the trace; report it", "retryable": True}
             )
 
-    async def _first(self, turn: Turn, layers: Sequence[Layer]) -> TurnState:
-        branch = list(await self.log.branch(turn.session.id, turn.question.id))
-        earlier = branch[:-1]
-        text = "\n".join(str(part.data["text"]) for part in turn.question.parts if part.kind == "text")
-        attachments = await asyncio.to_thread(self._attached, turn.question)
-        layers = layers or await asyncio.to_thread(self._layers, turn.session.workspace, turn.session.settings)
-        messages = [*messages_of(layers), *history.conversation(earlier), history.question(text, attachments)]
-        base = await asyncio.to_thread(self._store.artifacts.put_json, [message.as_json() for message in messages])
-        run_id, notebook = history.last_run(earlier)
-        return first_state(base, run_id=run_id, notebook=notebook)
-
-    def _attached(self, question: ChatMessage) -> list[tuple[str, str]]:
-        """(name, text) of what was attached and is text."""
-        found = []
-        for part in question.parts:
-            if part.kind == "attachment":
-                data = self._store.artifacts.read(str(part.data["sha256"]))
-                found.append((str(part.data.get("name", "file")), data.decode("utf-8", "replace")))
-        return found
-
-    async def _surroundings(self, turn: Turn) -> Surroundings:
-        session = turn.session
-        text = " ".join(str(part.data.get("text", "")) for part in turn.question.parts)
-        scope = ToolScope(
-            owner=session.owner,
-            session_id=session.id,
-            turn_id=turn.id,
-            message_id=turn.message.id,
-            workspace=session.workspace,
-            unattended=bool(session.settings.get("unattended")),
-        )
-        earlier = await self.log.turn_events(session.id, turn.id)
-        model = next((event.data["model"] for event in earlier if event.type is EventType.TURN_STARTED), None)
-        adapter = await asyncio.to_thread(self._model, session.workspace, model)
-        return Surroundings(
-            self.log,
-            self.desk,
-            self._store,
-            self._home,
-            adapter,
-            scope,
-            turn.limits,
-            language_of(text),
-            self.desk.shown,
-            tuple(earlier),
-        )
-
-    def _model(self, workspace: Path, name: str | None) -> ModelAdapter:
-        """The adapter of a declared model, one for as long as it is declared so: a script counts what it played."""
-        config = choose_model(parse_models(_models_of(workspace), root=workspace), name or DEFAULT)
-        declared = (config, None if config.script is None else config.script.stat().st_mtime_ns)
-        known = self._models.get((workspace, config.name))
-        if known is None or known[0] != declared:
-            known = self._models[workspace, config.name] = (declared, open_model(config))
-        return known[1]
-
-    def _layers(self, workspace: Path, settings: Mapping[str, Any]) -> list[Layer]:
-        sources, metrics = workspace_overview(workspace, self._home)
-        return [core_layer(), style_layer(settings), context_layer(self._today(), sources, metrics)]
-
     # How a turn ends, pauses and goes on
-
-    async def _waiting(self, turn: Turn, approval_id: str) -> None:
-        approval = await self.desk.approvals.find(approval_id)
-        await self._event(turn, EventType.APPROVAL_REQUESTED, approval.as_json())
-        await self._close(turn.message, "waiting", EventType.INTERRUPT, {"approval_id": approval_id})
 
     async def _wake(self, session: Session, message: ChatMessage) -> None:
         """Goes on with a turn that waited, in whichever process it had begun."""
@@ -382,47 +293,7 @@ class Runtime:
         if not await self.log.take_over(message.id):
             return  # another process has it, and reads the decision from the record
         await self.log.update_message(message.id, status="streaming")
-        self._run(await self._known_turn(session, message), resumed=True)
-
-    async def _known_turn(self, session: Session, message: ChatMessage) -> Turn:
-        """A turn from its record: its limits are those it began with."""
-        assert message.turn_id is not None and message.parent is not None
-        events = await self.log.turn_events(session.id, message.turn_id)
-        started = next(event.data for event in events if event.type is EventType.TURN_STARTED)
-        asked = await self.log.message(message.parent, session.id)
-        return Turn(session, message, asked, Limits.from_json(started["limits"]))
-
-    async def _completed(self, turn: Turn, surroundings: Surroundings, state: TurnState) -> None:
-        document = state["document"]
-        assert document is not None
-        body = await asyncio.to_thread(self._store.artifacts.read_json, document)
-        checked = Checked(ReportDocument.from_json(body), ())
-        violations = [item.as_json() for item in checked.document.violations if item.blocking]
-        data = {
-            "text": state["text"],
-            "shown": checked.shown,
-            "report": document,
-            "run_id": state["run_id"],
-            "notebook": state["notebook"],
-            "language": surroundings.language,
-            "violations": violations,
-            "usage": state["usage"],
-            "cost": state["cost"],
-        }
-        await self._end(turn, "completed", EventType.COMPLETED, data)
-        if state["run_id"] is not None:
-            await asyncio.to_thread(self._note_answer, state["run_id"], turn, document)
-
-    def _note_answer(self, run_id: str, turn: Turn, document: str) -> None:
-        """The run's record says which answers were issued from it."""
-        facts = {"session": turn.session.id, "message": turn.message.id, "report": document}
-        with self._store.unit_of_work(turn.session.owner) as work:
-            if self._store.run(run_id).seal is not None:
-                work.append(run_id, "answer.issued", facts, after_seal=True)
-            work.audit("answer.issued", run_id, facts)
-
-    async def _failed(self, turn: Turn, error: Mapping[str, Any]) -> None:
-        await self._end(turn, "failed", EventType.FAILED, {"error": dict(error)})
+        self._run(await self._endings.known_turn(session, message), resumed=True)
 
     async def _stop(self, turn: Turn) -> None:
         turn.ended = True  # first: whatever the task still does, it writes no other end
@@ -435,7 +306,8 @@ class Runtime:
                 self._behind.add(turn.task)
                 turn.task.add_done_callback(self._behind.discard)
         turn.ended = False
-        await self._end(turn, "stopped", EventType.STOPPED, {})
+        self._gone(turn)
+        await self._endings.end(turn, "stopped", EventType.STOPPED, {})
 
     async def _pause(self, turn: Turn) -> None:
         """At the end of the process: the turn can be resumed."""
@@ -444,39 +316,16 @@ class Runtime:
             turn.task.cancel()
             await asyncio.wait([turn.task], timeout=5)
         if turn.message.turn_id is not None:
-            await self._interrupted(turn.message, "the server was stopped")
-
-    async def _interrupted(self, message: ChatMessage, reason: str) -> None:
-        await self._close(message, "interrupted", EventType.INTERRUPT, {"reason": reason, "resumable": True})
+            await self._endings.interrupted(turn.message, "the server was stopped")
 
     async def _end_waiting(self, session: Session, message: ChatMessage) -> None:
         """Ends a turn that waits for a person."""
         assert message.turn_id is not None
         await self.desk.withdraw(session.id, message.turn_id, by=session.owner)
-        turn = await self._known_turn(session, message)
-        await self._end(turn, "stopped", EventType.STOPPED, {})
+        turn = await self._endings.known_turn(session, message)
+        await self._endings.end(turn, "stopped", EventType.STOPPED, {})
         if self._checkpoints is not None:
             await self._checkpoints.forget(turn.id)
-
-    async def _end(self, turn: Turn, status: MessageStatus, type: EventType, data: Mapping[str, Any]) -> None:
-        if turn.ended:
-            return
-        turn.ended = True
-        await self._close(turn.message, status, type, data)
-        if self._turns.get(turn.session.id) is turn:
-            del self._turns[turn.session.id]
-
-    async def _close(
-        self, message: ChatMessage, status: MessageStatus, type: EventType, data: Mapping[str, Any]
-    ) -> None:
-        """Ends or pauses a message: what it shows is folded from its events, this last one included."""
-        assert message.turn_id is not None
-        events = await self.log.turn_events(message.session_id, message.turn_id)
-        last = SessionEvent(0, message.session_id, type, "", message.turn_id, message.id, data)
-        await self.log.close_message(message, parts_of([*events, last]), status, type, data)
-
-    async def _event(self, turn: Turn, type: EventType, data: Mapping[str, Any]) -> None:
-        await self.log.append(turn.session.id, type, data, turn_id=turn.id, message_id=turn.message.id)
 
     # Before a turn
 
@@ -521,12 +370,6 @@ def _import_graph() -> Any:
     from learngraph_kernel.agent.turn import graph
 
     return graph
-
-
-def _models_of(workspace: Path) -> Mapping[str, Any]:
-    from learngraph_kernel.data.workspace import load_workspace
-
-    return load_workspace(workspace).models
 
 
 def _new_turn_id() -> str:

@@ -80,7 +80,7 @@ class _Asking:
         else:
             session = await log.session(session_id, owner)
         after = (await log.events(session.id))[-1].seq if session_id else 0
-        attachments = tuple(self._runtime.records.attach(path.name, path.read_bytes()) for path in files)
+        attachments = tuple(self._runtime.records.attach(owner, path.name, path.read_bytes()) for path in files)
         asked = await self._runtime.ask(session.id, owner, Question(text, attachments, model=model, settings=settings))
         end: SessionEvent | None = None
         async for event in log.follow(session.id, after=after):

@@ -18,7 +18,7 @@ from sqlalchemy import (
     Text,
 )
 
-HEAD = "0004"
+HEAD = "0005"
 """The revision in `migrations/versions` that the code expects."""
 
 metadata = MetaData(
@@ -176,6 +176,18 @@ session_events = Table(
     Column("turn_id", String(40)),
     Column("message_id", String(40)),
     Column("data", Text, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+# Who brought a file in: a question may only carry what its owner brought.
+session_attachments = Table(
+    "session_attachments",
+    metadata,
+    Column("owner", Text, primary_key=True),
+    Column("sha256", String(64), primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("bytes", Integer, nullable=False),
+    Column("at", String(27), nullable=False),
     sqlite_with_rowid=False,
 )
 

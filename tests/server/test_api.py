@@ -265,6 +265,19 @@ def test_an_approval_is_decided_over_http_once(server: Server, api: httpx.Client
     assert [event["data"]["data"]["answer"] for event in events if event["type"] == "tool_result"] == ["seven"]
 
 
+def test_a_file_is_brought_and_goes_with_a_question(server: Server, api: httpx.Client) -> None:
+    script(server.root, [{"match": {"conversation": "the note says tea"}, "steps": [say("It says tea.")]}])
+    assert httpx.post(server.url + "/attachments?name=a", content=b"x").status_code == 403
+    assert api.post("/attachments", content=b"x").status_code == 400
+    kept = api.post("/attachments", params={"name": "note.txt"}, content=b"the note says tea").json()
+    session = new_session(api)
+    unknown = {**kept, "sha256": "0" * 64}
+    refused = api.post(f"/sessions/{session}/messages", json={"text": "Read", "attachments": [unknown]})
+    assert (refused.status_code, refused.json()["error"]["code"]) == (404, "unknown_attachment")
+    assert api.post(f"/sessions/{session}/messages", json={"text": "Read", "attachments": [kept]}).status_code == 200
+    assert ended(server, session)[-1]["data"]["shown"] == "It says tea."
+
+
 def test_a_running_turn_refuses_another_and_is_stopped(server: Server, api: httpx.Client) -> None:
     script(server.root, turns([{"text": "begin"}, {"delay_ms": 60_000}, {"text": "never"}]))
     session = new_session(api)
@@ -343,6 +356,7 @@ def test_the_description_names_every_call_and_nothing_else(api: httpx.Client) ->
         "/sessions/{session}/artifacts/{sha256}",
         "/openapi.json",
     }
-    assert described == {(route.method, route.path) for route in ROUTES} | {("GET", path) for path in beside}
+    beside_routes = {("GET", path) for path in beside} | {("POST", "/attachments")}
+    assert described == {(route.method, route.path) for route in ROUTES} | beside_routes
     names = [operation["operationId"] for item in document["paths"].values() for operation in item.values()]
     assert len(names) == len(set(names))
