@@ -63,6 +63,15 @@ class Endings:
         await self._event(turn, EventType.APPROVAL_REQUESTED, approval.as_json())
         await self._close(turn.message, "waiting", EventType.INTERRUPT, {"approval_id": approval_id})
 
+    async def undecided(self, approval_id: str) -> bool:
+        """Whether a person still has to decide an approval."""
+        return (await self._desk.approvals.find(approval_id)).state == "pending"
+
+    async def asks(self, message: ChatMessage) -> bool:
+        """Whether a message that waits has a question that is still open."""
+        pending = await self._desk.approvals.of_turn(message.session_id, message.turn_id or "")
+        return any(approval.state == "pending" for approval in pending)
+
     async def completed(self, turn: Turn, state: TurnState, language: str) -> None:
         """An answer was checked: it is what the message shows, and the run's record names it."""
         document = state["document"]

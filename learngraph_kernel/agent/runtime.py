@@ -92,8 +92,12 @@ class Runtime:
     async def start(self) -> None:
         """See AgentRuntime."""
         for message in await self.log.abandoned():
-            if message.status == "streaming" and message.turn_id is not None:
+            if message.turn_id is None:
+                continue
+            if message.status == "streaming":
                 await self._endings.interrupted(message, "the process that ran it ended")
+            elif not await self._endings.asks(message):
+                await self._endings.interrupted(message, "it was decided, and the process ended before it went on")
 
     # What a person does
 
@@ -106,16 +110,10 @@ class Runtime:
         await self._make_way(session)
         await self._check_ready(session.workspace, question.model or settings.get("model"))
         parent = session.leaf if question.parent is None else (question.parent or None)
-        turn_id = _new_turn_id()
         parts = [Part("text", {"text": question.text})]
         parts += [Part("attachment", dict(attachment)) for attachment in question.attachments]
-        asked = await self.log.add_message(
-            session_id, "user", parts, parent=parent, turn_id=turn_id, status="completed"
-        )
-        await self._begin(
-            session, asked, turn_id, limits, {**settings, "model": question.model or settings.get("model")}
-        )
-        return asked
+        chosen = {**settings, "model": question.model or settings.get("model")}
+        return await self._begin(session, parts, parent, limits, chosen)
 
     async def regenerate(self, session_id: str, owner: str, message_id: str) -> ChatMessage:
         """See AgentRuntime. Raises UnknownSession, UnknownMessage, TurnRunning, NotReady."""
@@ -127,8 +125,7 @@ class Runtime:
         limits = Limits.from_json(session.settings.get("limits", {}))
         await self._make_way(session)
         await self._check_ready(session.workspace, session.settings.get("model"))
-        await self._begin(session, asked, _new_turn_id(), limits, session.settings)
-        return asked
+        return await self._begin(session, asked.id, None, limits, session.settings)
 
     async def stop(self, session_id: str, owner: str) -> bool:
         """See AgentRuntime. Raises UnknownSession."""
@@ -224,26 +221,24 @@ class Runtime:
     # Turns
 
     async def _begin(
-        self, session: Session, asked: ChatMessage, turn_id: str, limits: Limits, settings: Mapping[str, Any]
-    ) -> None:
-        data = {"message": asked.id, "parts": [{"kind": part.kind, "data": dict(part.data)} for part in asked.parts]}
-        await self.log.append(session.id, EventType.USER_MESSAGE, data, turn_id=turn_id, message_id=asked.id)
-        answer = await self.log.add_message(
-            session.id, "assistant", [], parent=asked.id, turn_id=turn_id, status="streaming"
-        )
-        turn = Turn(session, answer, asked, limits)
+        self,
+        session: Session,
+        question: str | Sequence[Part],
+        parent: str | None,
+        limits: Limits,
+        settings: Mapping[str, Any],
+    ) -> ChatMessage:
+        """Puts a turn on record and begins it; its question."""
         layers = await asyncio.to_thread(self._preparing.layers, session.workspace, settings)
-        model = settings.get("model") or DEFAULT
         started = {
-            "model": model,
+            "model": settings.get("model") or DEFAULT,
             "limits": limits.as_json(),
             "unattended": bool(settings.get("unattended")),
             "layers": [layer.as_json() for layer in layers],
-            "message": answer.id,
-            "answers": asked.id,
         }
-        await self.log.append(session.id, EventType.TURN_STARTED, started, turn_id=turn_id, message_id=answer.id)
-        self._run(turn, layers=layers)
+        asked, answer = await self.log.begin_turn(session.id, _new_turn_id(), question, parent, started)
+        self._run(Turn(session, answer, asked, limits), layers=layers)
+        return asked
 
     def _run(self, turn: Turn, *, layers: Sequence[Layer] = (), resumed: bool = False) -> None:
         self._turns[turn.session.id] = turn
@@ -262,7 +257,12 @@ class Runtime:
         try:
             checkpoints = await self._open_checkpoints()
             surroundings = await self._preparing.surroundings(turn)
-            graph = TurnGraph(surroundings, checkpoints, on_wait=lambda approval: self._endings.waiting(turn, approval))
+            graph = TurnGraph(
+                surroundings,
+                checkpoints,
+                on_wait=lambda approval: self._endings.waiting(turn, approval),
+                undecided=self._endings.undecided,
+            )
             if resumed and await graph.state() is not None:
                 state = await graph.go_on()
             else:

@@ -80,6 +80,11 @@ class Approvals:
         """The records of a call: what was asked first, then one for each edit."""
         return await self._read(select(table).where(*key.of(table)).order_by(table.c.round))
 
+    async def of_turn(self, session_id: str, turn_id: str) -> list[Approval]:
+        """Everything that a turn has asked, oldest first."""
+        theirs = (table.c.session_id == session_id) & (table.c.turn_id == turn_id)
+        return await self._read(select(table).where(theirs).order_by(table.c.created_at, table.c.round))
+
     async def listed(self, owner: str, state: str | None = "pending", session: str | None = None) -> list[Approval]:
         """What this person may decide, newest first; at most 200.
 

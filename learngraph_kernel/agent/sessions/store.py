@@ -25,7 +25,7 @@ from learngraph_kernel.agent.sessions.rows import (
     title_text,
     words_of,
 )
-from learngraph_kernel.agent.sessions.stream import EventStream
+from learngraph_kernel.agent.sessions.stream import Anchor, EventStream
 from learngraph_kernel.agent.values import ChatMessage, EventType, MessageStatus, Part, Session, SessionEvent
 from learngraph_kernel.store.clock import to_text
 from learngraph_kernel.store.database import Store
@@ -143,9 +143,61 @@ class SessionStore:
         status: MessageStatus,
     ) -> ChatMessage:
         """See SessionLog. It becomes the leaf. Raises UnknownSession, UnknownMessage (the parent), SessionTooLarge."""
-        identity, text = new_id("m"), parts_text(parts)
+        identity = new_id("m")
         if parent is not None:
             await self._message(parent, session_id)
+        work = self._adding(identity, session_id, role, parts, parent=parent, turn_id=turn_id, status=status)
+        await self._change("platform", work)
+        return await self._message(identity, session_id)
+
+    async def begin_turn(
+        self,
+        session_id: str,
+        turn_id: str,
+        question: str | Sequence[Part],
+        parent: str | None,
+        started: Mapping[str, Any],
+    ) -> tuple[ChatMessage, ChatMessage]:
+        """Puts a question and the answer that is to come on record, with their events, in one transaction.
+
+        Args:
+            question: the parts of a new question, or the id of one that is answered anew.
+            parent: the message that a new question follows.
+            started: data of `turn_started`; the ids of the two messages are added.
+
+        Returns: the question and the answer.
+
+        Raises:
+            UnknownSession, UnknownMessage, SessionTooLarge.
+        """
+        asked, answer = question if isinstance(question, str) else new_id("m"), new_id("m")
+        anchors: list[Anchor] = []
+        if not isinstance(question, str):
+            if parent is not None:
+                await self._message(parent, session_id)
+            add = self._adding(asked, session_id, "user", question, parent=parent, turn_id=turn_id, status="completed")
+            parts = [{"kind": part.kind, "data": dict(part.data)} for part in question]
+            data = {"message": asked, "parts": parts}
+            anchors.append(Anchor(session_id, EventType.USER_MESSAGE, data, turn_id, asked, add))
+        begin = self._adding(answer, session_id, "assistant", [], parent=asked, turn_id=turn_id, status="streaming")
+        data = {**started, "message": answer, "answers": asked}
+        anchors.append(Anchor(session_id, EventType.TURN_STARTED, data, turn_id, answer, begin))
+        await self._stream.append_all(anchors)
+        return await self._message(asked, session_id), await self._message(answer, session_id)
+
+    def _adding(
+        self,
+        identity: str,
+        session_id: str,
+        role: str,
+        parts: Sequence[Part],
+        *,
+        parent: str | None,
+        turn_id: str | None,
+        status: MessageStatus,
+    ) -> Callable[[Batch], None]:
+        """The change that adds a message and makes it the leaf. Raises SessionTooLarge now, UnknownSession later."""
+        text = parts_text(parts)
 
         def work(batch: Batch) -> None:
             now, connection = to_text(batch.clock()), batch.connection
@@ -170,8 +222,7 @@ class SessionStore:
             change = update(sessions).where(sessions.c.id == session_id)
             connection.execute(change.values(leaf=identity, updated_at=now))
 
-        await self._change("platform", work)
-        return await self._message(identity, session_id)
+        return work
 
     async def update_message(
         self, message_id: str, *, parts: Sequence[Part] | None = None, status: MessageStatus | None = None

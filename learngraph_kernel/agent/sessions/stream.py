@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,6 +30,18 @@ MAX_PENDING = 20_000
 PAGE = 500
 FOLLOWED = 1_000
 """Events a follower may lag behind in memory; one that is slower reads from the disk."""
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """An event that is to be on disk; `also` is done in its transaction."""
+
+    session_id: str
+    type: EventType
+    data: Mapping[str, Any]
+    turn_id: str | None
+    message_id: str | None
+    also: Callable[[Batch], object] | None = None
 
 
 @dataclass
@@ -92,11 +104,23 @@ class EventStream:
         Raises:
             UnknownSession, SessionTooLarge, what the store raises.
         """
-        json_text(data, MAX_EVENT, "the event")
-        stored: asyncio.Future[SessionEvent] = asyncio.get_running_loop().create_future()
-        self._put(_Draft(session_id, type, dict(data), turn_id, message_id, stored, also))
+        (event,) = await self.append_all([Anchor(session_id, type, data, turn_id, message_id, also)])
+        return event
+
+    async def append_all(self, anchors: Sequence[Anchor]) -> list[SessionEvent]:
+        """As `append`, several in one transaction."""
+        drafts = []
+        for anchor in anchors:
+            json_text(anchor.data, MAX_EVENT, "the event")
+            stored: asyncio.Future[SessionEvent] = asyncio.get_running_loop().create_future()
+            data = dict(anchor.data)
+            drafts.append(
+                _Draft(anchor.session_id, anchor.type, data, anchor.turn_id, anchor.message_id, stored, anchor.also)
+            )
+        for draft in drafts:  # handed over together, so that they are in one batch, and a batch is one transaction
+            self._put(draft)
         self._urgent.set()
-        return await stored
+        return [await draft.stored for draft in drafts if draft.stored is not None]
 
     def delta(
         self, session_id: str, type: EventType, data: Mapping[str, Any], turn_id: str | None, message_id: str | None

@@ -57,12 +57,18 @@ class TurnGraph:
 
     Args:
         on_wait: told the approval that is waited for, once it is on record, before the turn pauses.
+        undecided: whether a person still has to decide an approval.
     """
 
     def __init__(
-        self, turn: Surroundings, checkpoints: Checkpoints, *, on_wait: Callable[[str], Awaitable[None]]
+        self,
+        turn: Surroundings,
+        checkpoints: Checkpoints,
+        *,
+        on_wait: Callable[[str], Awaitable[None]],
+        undecided: Callable[[str], Awaitable[bool]],
     ) -> None:
-        self._turn, self._on_wait = turn, on_wait
+        self._turn, self._on_wait, self._undecided = turn, on_wait, undecided
         graph = StateGraph(TurnState)
         for name, step in (("think", steps.think), ("act", steps.act), ("check", steps.check)):
             graph.add_node(name, self._node(step))
@@ -110,7 +116,9 @@ class TurnGraph:
         return {}
 
     async def _wait(self, state: TurnState) -> dict[str, Any]:
-        interrupt({"approval": state["waiting"]})
+        # Decided meanwhile, perhaps before a crash: there is nothing to pause for.
+        if state["waiting"] is not None and await self._undecided(state["waiting"]):
+            interrupt({"approval": state["waiting"]})
         return {}
 
 
