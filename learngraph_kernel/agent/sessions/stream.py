@@ -59,7 +59,8 @@ class _Draft:
     def takes_in(self, other: _Draft) -> bool:
         """Joins the text of a delta that follows this one, when both belong to the same block."""
         alike = self.type is other.type and self.type in DELTAS and self.stored is None and other.stored is None
-        if not alike or (self.turn_id, self.message_id) != (other.turn_id, other.message_id):
+        place = (other.session_id, other.turn_id, other.message_id)
+        if not alike or (self.session_id, self.turn_id, self.message_id) != place:
             return False
         rest = {key: value for key, value in other.data.items() if key != "text"}
         if "text" not in other.data or rest != {key: value for key, value in self.data.items() if key != "text"}:

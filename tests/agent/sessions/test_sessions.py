@@ -162,6 +162,20 @@ def test_deltas_are_on_disk_before_anybody_sees_them_and_before_the_anchor_after
     play(tmp_path, act)
 
 
+def test_deltas_of_two_sessions_never_mix(tmp_path: Path) -> None:
+    async def act(log: SessionStore) -> None:
+        one, two = [await log.create(ANA, tmp_path, settings={}) for _ in range(2)]
+        for piece in "abc":
+            for session in (one, two):
+                log.delta(session.id, EventType.TEXT_DELTA, {"step": 1, "text": f"{session.id[-4:]}{piece}"})
+        for session in (one, two):
+            await log.append(session.id, EventType.COMPLETED, {})
+            (text, _) = await log.events(session.id)
+            assert text.data["text"] == "".join(f"{session.id[-4:]}{piece}" for piece in "abc")
+
+    play(tmp_path, act)
+
+
 def test_a_delta_alone_is_shown_within_a_moment(tmp_path: Path) -> None:
     async def act(log: SessionStore) -> None:
         session = await log.create(ANA, tmp_path, settings={})
