@@ -3,8 +3,8 @@
     python benchmarks/session_log.py [--streams 100] [--seconds 10] [--messages 10000]
 
 Streams: each writes a token every 20 ms, and is followed by a reader of its own; the latency is from the call of
-`delta` to the reader's hands, on disk in between. Lost or reordered tokens are counted. Opening: session, shown branch and last
-events, from a store that was just opened. Prints a JSON summary; exit code 1 if a bar is missed.
+`delta` to the reader's hands, on disk in between. Lost or reordered tokens are counted. Opening: session, shown branch
+and last events, from a store that was just opened. Prints a JSON summary; exit code 1 if a bar is missed.
 """
 
 from __future__ import annotations
