@@ -37,6 +37,7 @@ from learngraph_kernel.store.home import Home
 from learngraph_kernel.tools.builtin import Bench, builtin_tools
 from learngraph_kernel.tools.builtin.bench import Isolation
 from learngraph_kernel.tools.desk import Desk
+from learngraph_kernel.tools.mcp.toolbox import Toolbox
 from learngraph_kernel.tools.registry import Registry
 
 if TYPE_CHECKING:
@@ -80,6 +81,7 @@ class Runtime:
         self.records = OwnersRecords(self._store, home)
         self.registry = Registry()
         self.desk = Desk(self._store, self.registry, isolated=isolation == "docker")
+        self._toolbox = Toolbox(self.registry)
         self._preparing = Preparing(self._store, home, self.log, self.desk, today)
         self._endings = Endings(self._store, self.log, self.desk)
         for tool in builtin_tools(Bench(self._store, home, isolation), self.desk.owns_result):
@@ -208,6 +210,7 @@ class Runtime:
             task.cancel()
         await asyncio.gather(*self._behind, return_exceptions=True)
         await self.desk.close()
+        await self._toolbox.close()
         if self._checkpoints is not None:
             await self._checkpoints.close()
         await self.log.close()
@@ -256,6 +259,11 @@ class Runtime:
 
         try:
             checkpoints = await self._open_checkpoints()
+            for problem in await self._toolbox.ready(turn.session.workspace):
+                data = {"code": problem.code, "text": problem.what, "remedy": problem.remedy}
+                await self.log.append(
+                    turn.session.id, EventType.WARNING, data, turn_id=turn.id, message_id=turn.message.id
+                )
             surroundings = await self._preparing.surroundings(turn)
             graph = TurnGraph(
                 surroundings,

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import tomlkit
 
 FILE_NAME = "learngraph.toml"
-SECTIONS = frozenset({"sources", "models", "runs", "acquired", "tools"})
+SECTIONS = frozenset({"sources", "models", "runs", "acquired", "tools", "mcp"})
 """Top-level tables; each part checks the keys of its own."""
 
 _COMMON_KEYS = frozenset({"kind", "limits"})
@@ -63,6 +63,7 @@ class Workspace:
         runs: what one run may ask.
         acquired: what was taken in from outside, pinned by hash, by name.
         tools: the `tools` table as written; `tools.settings.parse_tools` reads it.
+        mcp: the `mcp` table as written; `tools.mcp.config.parse_mcp` reads it.
     """
 
     root: Path
@@ -72,6 +73,7 @@ class Workspace:
     runs: RunLimits = field(default_factory=RunLimits)
     acquired: Mapping[str, Acquired] = field(default_factory=dict)
     tools: Mapping[str, Any] = field(default_factory=dict)
+    mcp: Mapping[str, Any] = field(default_factory=dict)
     _open: dict[tuple[str, Path], Source] = field(default_factory=dict, compare=False, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, compare=False, repr=False)
 
@@ -154,7 +156,9 @@ def load_workspace(root: Path) -> Workspace:
     sources = {name: _source(name, table, lines) for name, table in tables.items()}
     run_limits = RunLimits.from_config(runs, _place_of_limit(runs, RunLimits, lines, "runs"))
     acquired = parse_acquired(body.get("acquired", {}), lines.of)
-    return Workspace(root.absolute(), sources, file, models, run_limits, acquired, body.get("tools", {}))
+    return Workspace(
+        root.absolute(), sources, file, models, run_limits, acquired, body.get("tools", {}), body.get("mcp", {})
+    )
 
 
 def _place_of_limit(table: Mapping[str, Any], limits: type[Limits | RunLimits], lines: _Lines, *path: str) -> str:

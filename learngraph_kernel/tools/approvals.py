@@ -203,7 +203,7 @@ class Approvals:
             unit.audit("approval.refused", approval_id, facts)
 
     def _edited(self, seen: Approval, arguments: Mapping[str, Any]) -> ExactArguments:
-        entry = self._registry.get(seen.tool)
+        entry = self._registry.get(seen.tool, seen.workspace)
         if entry is None or entry.tool.spec.version != seen.version:
             raise StaleApproval("the tool is no longer what it was", where=seen.id, remedy="let the agent ask again")
         return edited_arguments(entry.tool.spec, seen.exact, arguments, self._redactor)

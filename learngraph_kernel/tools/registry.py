@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from dataclasses import dataclass
+from pathlib import Path
 
 from learngraph_kernel.canonical import NotCanonical, canonical_json
 from learngraph_kernel.naming import suggestion
@@ -34,6 +35,7 @@ class Entry:
         roles: who may have it: anybody with one of them; everybody when empty.
         enabled: whether it is on where the workspace says nothing.
         seconds: its own time limit for a call; None for the workspace's.
+        workspace: the only one it is for; None for all.
     """
 
     tool: Tool
@@ -41,20 +43,22 @@ class Entry:
     roles: frozenset[str]
     enabled: bool
     seconds: float | None
+    workspace: Path | None = None
 
     def offered_to(self, scope: ToolScope, settings: ToolSettings) -> bool:
         """Whether this scope may see and call it."""
         name = self.tool.spec.name
         on = name in settings.enabled or (self.enabled and name not in settings.disabled)
         allowed = scope.allowed is None or name in scope.allowed
-        return on and allowed and (not self.roles or bool(self.roles & scope.roles))
+        here = self.workspace is None or self.workspace == scope.workspace
+        return here and on and allowed and (not self.roles or bool(self.roles & scope.roles))
 
 
 class Registry:
     """Tools by name."""
 
     def __init__(self) -> None:
-        self._entries: dict[str, Entry] = {}
+        self._entries: dict[tuple[Path | None, str], Entry] = {}
 
     def add(
         self,
@@ -63,6 +67,7 @@ class Registry:
         roles: frozenset[str] = frozenset(),
         enabled: bool = True,
         seconds: float | None = None,
+        workspace: Path | None = None,
     ) -> None:
         """Registers a tool.
 
@@ -71,6 +76,7 @@ class Registry:
             roles: only people with one of these roles get it; empty for everybody.
             enabled: False for a tool that a workspace has to switch on.
             seconds: its own time limit for a call.
+            workspace: offer it there alone; two workspaces may have tools of one name.
 
         Raises:
             ToolExists: the name is taken.
@@ -78,22 +84,22 @@ class Registry:
         """
         spec = tool.spec
         check_spec(spec)
-        if spec.name in self._entries:
+        if (None, spec.name) in self._entries or (workspace, spec.name) in self._entries:
             raise ToolExists(f"there is a tool {spec.name!r} already", remedy="remove it first, or choose another name")
         shown = dataclasses.replace(spec, parameters=without(spec.parameters, spec.hidden))
-        self._entries[spec.name] = Entry(tool, shown, roles, enabled, seconds)
+        self._entries[workspace, spec.name] = Entry(tool, shown, roles, enabled, seconds, workspace)
 
-    def remove(self, name: str) -> None:
+    def remove(self, name: str, workspace: Path | None = None) -> None:
         """Takes a tool away; calls of it that wait for a person become stale. No error when it is not there."""
-        self._entries.pop(name, None)
+        self._entries.pop((workspace, name), None)
 
-    def get(self, name: str) -> Entry | None:
-        """A registered tool, whoever asks."""
-        return self._entries.get(name)
+    def get(self, name: str, workspace: Path | None = None) -> Entry | None:
+        """A registered tool of a workspace or of all, whoever asks."""
+        return self._entries.get((workspace, name)) or self._entries.get((None, name))
 
     def entries(self) -> tuple[Entry, ...]:
         """All of them, by name."""
-        return tuple(self._entries[name] for name in sorted(self._entries))
+        return tuple(sorted(self._entries.values(), key=lambda entry: entry.tool.spec.name))
 
     def offered(self, scope: ToolScope, settings: ToolSettings) -> tuple[ToolSpec, ...]:
         """What a model of this scope sees, by name, so that prompts repeat and can be cached."""
@@ -101,7 +107,7 @@ class Registry:
 
     def found(self, name: str, scope: ToolScope, settings: ToolSettings) -> Entry | str:
         """The tool if the scope may call it; else the remedy, which names only tools that it may."""
-        entry = self._entries.get(name)
+        entry = self.get(name, scope.workspace)
         if entry is not None and entry.offered_to(scope, settings):
             return entry
         return suggestion(name, [spec.name for spec in self.offered(scope, settings)], kind="tools")
