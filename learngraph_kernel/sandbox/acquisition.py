@@ -104,13 +104,13 @@ class ApprovalNeeded(LearnGraphError):
     code = "approval_needed"
     exit_code = ExitCode.WAITING
 
-    def __init__(self, request: Request, *, redirected_from: str | None = None) -> None:
-        asked = f"fetching {request.url} needs an approval"
+    def __init__(self, request: Request, *, redirected_from: str | None = None, remedy: str | None = None) -> None:
+        asked = f"fetching {request.url} needs an approval of the request {request.digest}"
         via = "" if redirected_from is None else " (a redirect leads to another host)"
         super().__init__(
             asked + via,
             where=redirected_from,
-            remedy="a person has to allow exactly this request once",
+            remedy=remedy or "a person has to allow exactly this request once",
             details={"request": request.as_json(), "digest": request.digest, "redirected_from": redirected_from},
         )
         self.request = request
