@@ -83,11 +83,14 @@ def image_request(url: str, *, scope: str = "", limits: ImageLimits | None = Non
 
 
 def git_request(url: str, ref: str, *, scope: str = "", limits: GitLimits | None = None) -> Request:
-    """What has to be approved for `acquire_git`. Raises UrlRefused, BadInput (the ref is not a whole commit id)."""
+    """What has to be approved for `acquire_git`. Raises UrlRefused, BadInput (no whole commit id, no path)."""
     if not _COMMIT.fullmatch(ref):
         raise BadInput(
             "the ref is not a commit", where=ref[:80], remedy="give all 40 hex digits of the commit (git rev-parse)"
         )
+    for path in (limits.paths or ()) if limits is not None else ():
+        if not path or any(part in ("", ".", "..") for part in path.split("/")):
+            raise BadInput("a path in a repository is relative and plain", where=path, remedy="write data/prices.csv")
     parsed = parse_url(url)
     if "?" in parsed.target:
         raise UrlRefused("the URL of a repository has no query", where=parsed.normalised)

@@ -49,7 +49,10 @@ class ImageLimits:
 
 @dataclass(frozen=True, slots=True)
 class GitLimits:
-    """What one commit's tree may cost; `wire_bytes` before TLS is taken off, sizes in bytes."""
+    """What one commit's tree may cost; `wire_bytes` before TLS is taken off, sizes in bytes.
+
+    `paths` are the files and folders that are kept, sorted, or None for all; the whole tree is verified either way.
+    """
 
     wire_bytes: int = 128 * MIB
     files: int = 5_000
@@ -57,6 +60,7 @@ class GitLimits:
     stored_bytes: int = 256 * MIB
     depth: int = 32
     seconds: float = 120.0
+    paths: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -253,8 +253,21 @@ def test_a_file_of_a_repository_is_read_by_its_path(
 ) -> None:
     commit = repository.files(a=CSV, b=b"x")
     url = "https://files.example/repo.git"
-    digest = git_request(url, commit).digest
-    words = ("acquire-git", url, "--ref", commit, "--approve", digest, "--as", "repo", "--workspace", workspace)
+    digest = git_request(url, commit, limits=GitLimits(paths=("a",))).digest
+    words = (
+        "acquire-git",
+        url,
+        "--ref",
+        commit,
+        "--path",
+        "a",
+        "--approve",
+        digest,
+        "--as",
+        "repo",
+        "--workspace",
+        workspace,
+    )
     assert command(*words, "--json").exception is None
     source = "import learngraph_kernel as lg\nprint(lg.acquired('repo', 'a').read_text())"
     assert learngraph("run", write_notebook(source), "--json").code == 0
