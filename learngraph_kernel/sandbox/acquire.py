@@ -10,13 +10,13 @@ from __future__ import annotations
 import re
 import secrets
 import ssl
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import urljoin
 
 from learngraph_kernel.errors import BadInput, LearnGraphError
@@ -38,7 +38,13 @@ if TYPE_CHECKING:
 
 IMAGES_AT_ONCE = 8
 _COMMIT = re.compile(r"[0-9a-f]{40}", re.ASCII)
+Progress: TypeAlias = Callable[[str, int], None]
+"""(normalised URL of the request, decoded bytes that just came)"""
 _HAS_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:", re.ASCII)
+
+
+def _unseen(url: str, count: int) -> None:
+    """Progress that nobody watches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +57,7 @@ class Gate:
         actor: on whose behalf, e.g. `session:…`.
         scope: session or run; part of what is approved.
         authorities: a PEM file for `git`, as `tls` is for HTTPS; None for the machine's own.
+        progress: told of every piece that came; of several images from several threads.
     """
 
     store: Store
@@ -62,6 +69,7 @@ class Gate:
     tls: ssl.SSLContext = field(default_factory=fetching.default_tls)
     authorities: Path | None = None
     policy: AddressPolicy = refusal_of
+    progress: Progress = _unseen
 
 
 def file_request(url: str, *, scope: str = "", limits: Limits | None = None) -> Request:
@@ -75,11 +83,14 @@ def image_request(url: str, *, scope: str = "", limits: ImageLimits | None = Non
 
 
 def git_request(url: str, ref: str, *, scope: str = "", limits: GitLimits | None = None) -> Request:
-    """What has to be approved for `acquire_git`. Raises UrlRefused, BadInput (the ref is not a whole commit id)."""
+    """What has to be approved for `acquire_git`. Raises UrlRefused, BadInput (no whole commit id, no path)."""
     if not _COMMIT.fullmatch(ref):
         raise BadInput(
             "the ref is not a commit", where=ref[:80], remedy="give all 40 hex digits of the commit (git rev-parse)"
         )
+    for path in (limits.paths or ()) if limits is not None else ():
+        if not path or any(part in ("", ".", "..") for part in path.split("/")):
+            raise BadInput("a path in a repository is relative and plain", where=path, remedy="write data/prices.csv")
     parsed = parse_url(url)
     if "?" in parsed.target:
         raise UrlRefused("the URL of a repository has no query", where=parsed.normalised)
@@ -190,6 +201,11 @@ def _download(limits: Limits | ImageLimits, gate: Gate, trail: Trail, *, stored_
     trail.approvals.append(gate.approvals.claim(request))
     meter = fetching.Meter.starting(seconds=limits.seconds, wire_bytes=limits.wire_bytes)
     accept = ", ".join(images.ACCEPTED) if request.kind == "image" else "*/*"
+
+    def counted(piece: bytes) -> None:
+        sink(piece)
+        gate.progress(request.url, len(piece))
+
     while True:
         decision = _checked(parsed, gate, trail)
         try:
@@ -201,7 +217,7 @@ def _download(limits: Limits | ImageLimits, gate: Gate, trail: Trail, *, stored_
                 meter=meter,
                 stored_limit=stored_limit,
                 accept=accept,
-                sink=sink,
+                sink=counted,
             )
         finally:
             trail.wire_bytes = meter.received

@@ -49,7 +49,10 @@ class ImageLimits:
 
 @dataclass(frozen=True, slots=True)
 class GitLimits:
-    """What one commit's tree may cost; `wire_bytes` before TLS is taken off, sizes in bytes."""
+    """What one commit's tree may cost; `wire_bytes` before TLS is taken off, sizes in bytes.
+
+    `paths` are the files and folders that are kept, sorted, or None for all; the whole tree is verified either way.
+    """
 
     wire_bytes: int = 128 * MIB
     files: int = 5_000
@@ -57,6 +60,7 @@ class GitLimits:
     stored_bytes: int = 256 * MIB
     depth: int = 32
     seconds: float = 120.0
+    paths: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,13 +108,13 @@ class ApprovalNeeded(LearnGraphError):
     code = "approval_needed"
     exit_code = ExitCode.WAITING
 
-    def __init__(self, request: Request, *, redirected_from: str | None = None) -> None:
-        asked = f"fetching {request.url} needs an approval"
+    def __init__(self, request: Request, *, redirected_from: str | None = None, remedy: str | None = None) -> None:
+        asked = f"fetching {request.url} needs an approval of the request {request.digest}"
         via = "" if redirected_from is None else " (a redirect leads to another host)"
         super().__init__(
             asked + via,
             where=redirected_from,
-            remedy="a person has to allow exactly this request once",
+            remedy=remedy or "a person has to allow exactly this request once",
             details={"request": request.as_json(), "digest": request.digest, "redirected_from": redirected_from},
         )
         self.request = request

@@ -6,15 +6,19 @@ from the start and under fresh approvals.
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from learngraph_kernel.errors import BadInput, LearnGraphError
-from learngraph_kernel.sandbox.acquire import Gate, acquire, acquire_git, acquire_images
+from learngraph_kernel.sandbox.acquire import IMAGES_AT_ONCE, Gate, acquire, acquire_git, acquire_images
 from learngraph_kernel.sandbox.acquisition import ApprovalNeeded, GitLimits, ImageLimits, Limits, Request
 from learngraph_kernel.sandbox.approvals import StoredApprovals
 from learngraph_kernel.sandbox.receipts import Receipt
+
+GRANTED_FOR = dt.timedelta(minutes=10)
+"""It is claimed at once; what a download that failed half-way left unclaimed does not stay open for an hour."""
 
 Ask: TypeAlias = Callable[[Request, str | None], bool]
 """(request, the URL that redirected to it or None) → whether the person allows exactly this once."""
@@ -33,7 +37,10 @@ def by_digests(digests: Sequence[str]) -> Ask:
     def ask(request: Request, redirected_from: str | None) -> bool:
         if request.digest in allowed:
             return True
-        raise ApprovalNeeded(request, redirected_from=redirected_from)
+        words = " ".join(f"--approve {digest}" for digest in [*dict.fromkeys(digests), request.digest])
+        raise ApprovalNeeded(
+            request, redirected_from=redirected_from, remedy=f"when a person has allowed exactly this, add {words}"
+        )
 
     return ask
 
@@ -51,7 +58,6 @@ class Acquiring:
     gate: Gate
     by: str
     ask: Ask
-    _asked: list[Request] = field(default_factory=list)
 
     def file(self, request: Request, limits: Limits) -> Receipt:
         """A file. Raises NotApproved, ApprovalNeeded, and as `acquire`."""
@@ -64,29 +70,59 @@ class Acquiring:
         return self._until_through(request, lambda: acquire_git(request.url, ref, self.gate, limits=limits))
 
     def images(self, requests: Sequence[Request], limits: ImageLimits) -> list[Receipt | LearnGraphError]:
-        """Up to 8 images; each has its own answer, and a failure stops no other."""
-        for request in requests:
-            self._allow(request, None)
-            self._grant(request)
-        return acquire_images([request.url for request in requests], self.gate, limits=limits)
+        """Images, 8 at a time; each has its own answer: neither a no nor a failure stops any other."""
+        asked: list[list[Request]] = [[] for _ in requests]
+        answers: list[Receipt | LearnGraphError] = []
+        waiting: list[int] = []
+        for index, request in enumerate(requests):
+            refused = self._refusal(request, None, asked[index])
+            # A placeholder until it is fetched; every index in `waiting` gets its own answer below.
+            answers.append(refused or ApprovalNeeded(request))
+            if refused is None:
+                waiting.append(index)
+        while waiting:
+            now, waiting = waiting[:IMAGES_AT_ONCE], waiting[IMAGES_AT_ONCE:]
+            for index in now:
+                self._grant(asked[index])
+            came = acquire_images([requests[index].url for index in now], self.gate, limits=limits)
+            for index, answer in zip(now, came, strict=True):
+                if isinstance(answer, ApprovalNeeded) and answer.request not in asked[index]:
+                    refused = self._refusal(answer.request, answer.where, asked[index])
+                    if refused is None:
+                        waiting.append(index)
+                        continue
+                    answer = refused
+                answers[index] = answer
+        return answers
 
     def _until_through(self, request: Request, go: Callable[[], Receipt]) -> Receipt:
-        self._asked.clear()
-        self._allow(request, None)
+        asked: list[Request] = []
+        self._allow(request, None, asked)
         while True:
-            for asked in self._asked:
-                self._grant(asked)
+            self._grant(asked)
             try:
                 return go()
             except ApprovalNeeded as needed:
-                if any(asked.digest == needed.request.digest for asked in self._asked):
+                if needed.request in asked:
                     raise  # it was allowed and is needed once more: a redirect in circles
-                self._allow(needed.request, needed.where)
+                self._allow(needed.request, needed.where, asked)
 
-    def _allow(self, request: Request, redirected_from: str | None) -> None:
+    def _allow(self, request: Request, redirected_from: str | None, asked: list[Request]) -> None:
         if not self.ask(request, redirected_from):
-            raise NotApproved("it was not allowed, and nothing was sent", where=request.url, remedy="nothing to do")
-        self._asked.append(request)
+            remedy = "ask again when it is to be fetched after all"
+            raise NotApproved("it was not allowed, and nothing was sent there", where=request.url, remedy=remedy)
+        asked.append(request)
 
-    def _grant(self, request: Request) -> None:
-        StoredApprovals(self.gate.store, self.gate.actor).grant(request, by=self.by)
+    def _refusal(
+        self, request: Request, redirected_from: str | None, asked: list[Request]
+    ) -> NotApproved | ApprovalNeeded | None:
+        try:
+            self._allow(request, redirected_from, asked)
+        except (NotApproved, ApprovalNeeded) as refused:
+            return refused
+        return None
+
+    def _grant(self, requests: Sequence[Request]) -> None:
+        approvals = StoredApprovals(self.gate.store, self.gate.actor)
+        for request in requests:
+            approvals.grant(request, by=self.by, ttl=GRANTED_FOR)

@@ -46,10 +46,11 @@ class ManifestFile:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """Every file of a commit, sorted by path."""
+    """The files of a commit, sorted by path: every one, or those below `paths`."""
 
     commit: str
     files: tuple[ManifestFile, ...]
+    paths: tuple[str, ...] | None = None
 
     @property
     def bytes(self) -> int:
@@ -60,7 +61,8 @@ class Manifest:
             {"path": file.path, "executable": file.executable, "size": file.size, "sha256": file.sha256}
             for file in self.files
         ]
-        return {"format": MANIFEST_FORMAT, "commit": self.commit, "files": files}
+        chosen = {} if self.paths is None else {"paths": list(self.paths)}
+        return {"format": MANIFEST_FORMAT, "commit": self.commit, "files": files} | chosen
 
 
 def take_commit(
@@ -98,12 +100,26 @@ def take_commit(
         git.run("init", "--quiet", "--bare", "--template=", str(git.repository))
         _fetch(git, url, addresses, commit, connector=connector, authorities=authorities)
         with _objects(git) as read:
-            files = walk(commit, read, limits)
+            files = _kept(walk(commit, read, limits), limits.paths)
             verified = tuple(_verified(files, read, limits, meter))
             for file, entry in zip(files, verified, strict=True):
                 if artifacts.put(read_file(file, read, limits)) != entry.sha256:
                     raise GitRefused("a file changed while it was stored", where=entry.path)
-    return Manifest(commit, verified), meter.received
+    return Manifest(commit, verified, limits.paths), meter.received
+
+
+def _kept(files: list[TreeFile], paths: tuple[str, ...] | None) -> list[TreeFile]:
+    """The files that were asked for; each path names at least one."""
+    if paths is None:
+        return files
+    for path in paths:
+        if not any(_below(file.path, path) for file in files):
+            raise GitRefused("the commit has no such file or folder", where=path)
+    return [file for file in files if any(_below(file.path, path) for path in paths)]
+
+
+def _below(file: str, path: str) -> bool:
+    return file == path or file.startswith(path + "/")
 
 
 def _verified(files: list[TreeFile], read: Reader, limits: GitLimits, meter: Meter) -> Iterator[ManifestFile]:

@@ -17,6 +17,7 @@ from learngraph_kernel.errors import LearnGraphError
 from learngraph_kernel.sandbox.acquire import file_request, git_request
 from learngraph_kernel.sandbox.acquisition import ApprovalNeeded, GitLimits, Limits, Request
 from learngraph_kernel.sandbox.asking import Acquiring, NotApproved, by_digests
+from learngraph_kernel.sandbox.receipts import receipts_of
 from learngraph_kernel.store.database import Store
 from learngraph_kernel.store.home import Home
 from tests.sandbox.conftest import World
@@ -227,6 +228,10 @@ def test_a_notebook_reads_what_was_acquired_and_the_seal_names_it(
     (entry,) = json.loads((content / "content.json").read_text())["inputs"]
     assert entry == {"ref": "acquired/prices", "source": URL, "sql": None, "artifact": sha256}
     assert (content / "artifacts" / sha256).read_bytes() == CSV
+    with at(home) as store:
+        (receipt,) = receipts_of(store, sha256)
+        given = [event.data["result"] for event in store.ledger.events(run, types=["call.completed"])]
+    assert [result["receipt"] for result in given if result and result.get("name") == "prices"] == [receipt.id]
     # The workspace pins something else by now: a rerun takes the bytes of the record.
     toml = workspace / "learngraph.toml"
     toml.write_text(toml.read_text().replace(sha256, "0" * 64))
@@ -253,8 +258,21 @@ def test_a_file_of_a_repository_is_read_by_its_path(
 ) -> None:
     commit = repository.files(a=CSV, b=b"x")
     url = "https://files.example/repo.git"
-    digest = git_request(url, commit).digest
-    words = ("acquire-git", url, "--ref", commit, "--approve", digest, "--as", "repo", "--workspace", workspace)
+    digest = git_request(url, commit, limits=GitLimits(paths=("a",))).digest
+    words = (
+        "acquire-git",
+        url,
+        "--ref",
+        commit,
+        "--path",
+        "a",
+        "--approve",
+        digest,
+        "--as",
+        "repo",
+        "--workspace",
+        workspace,
+    )
     assert command(*words, "--json").exception is None
     source = "import learngraph_kernel as lg\nprint(lg.acquired('repo', 'a').read_text())"
     assert learngraph("run", write_notebook(source), "--json").code == 0

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from learngraph_kernel.errors import BadInput
 from learngraph_kernel.sandbox.acquire import acquire_git, git_request
 from learngraph_kernel.sandbox.acquisition import (
     AcquisitionFailed,
@@ -273,3 +274,34 @@ def test_no_thread_of_a_tunnel_is_left(world: World) -> None:
     with Tunnel("files.example", ["127.0.0.1"], connector=world.connector, meter=meter) as tunnel:
         assert b" 200 " in ask(tunnel, f"CONNECT files.example:443 HTTP/1.1\r\n{credentials(tunnel)}\r\n")
     assert threading.active_count() <= before + 1  # the site's own thread for the connection may still end
+
+
+# Some paths only
+
+
+def test_only_the_paths_that_were_asked_for_are_kept_and_they_are_part_of_the_request(
+    world: World, repository: Repository
+) -> None:
+    inner = repository.git("mktree", data=f"100644 blob {repository.blob(b'1')}\tprices.csv\n".encode())
+    lfs = repository.blob(b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n")
+    commit = repository.commit(f"040000 tree {inner}\tdata", f"100644 blob {lfs}\tdatabase.bin")
+    limits = GitLimits(paths=("data",))
+    assert git_request(URL, commit, limits=limits).digest != git_request(URL, commit).digest
+    world.allow(git_request(URL, commit, limits=limits))
+    manifest = world.store.artifacts.read_json(acquire_git(URL, commit, world.gate, limits=limits).sha256)
+    assert [file["path"] for file in manifest["files"]] == ["data/prices.csv"] and manifest["paths"] == ["data"]
+
+
+def test_a_path_that_is_not_in_the_commit_is_refused(world: World, repository: Repository) -> None:
+    commit = repository.files(a=b"1")
+    limits = GitLimits(paths=("a", "b"))
+    world.allow(git_request(URL, commit, limits=limits))
+    with pytest.raises(GitRefused, match="no such file") as caught:
+        acquire_git(URL, commit, world.gate, limits=limits)
+    assert caught.value.where == "b" and world.artifacts() == 0
+
+
+@pytest.mark.parametrize("path", ["", "/etc/passwd", "../x", "a//b", "a/./b"])
+def test_a_path_that_leads_elsewhere_is_no_request(path: str) -> None:
+    with pytest.raises(BadInput, match="relative and plain"):
+        git_request(URL, "a" * 40, limits=GitLimits(paths=(path,)))

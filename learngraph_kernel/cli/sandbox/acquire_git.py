@@ -13,12 +13,14 @@ from learngraph_kernel.cli.sandbox.acquiring import acquiring, asking_options, p
 @click.command("acquire-git")
 @click.argument("url", metavar="REPOSITORY")
 @click.option("--ref", required=True, metavar="COMMIT", help="All 40 hex digits of the commit.")
+@click.option("--path", "paths", multiple=True, metavar="PATH", help="Keep this file or folder only; repeat.")
 @asking_options
 @workspace_option
 @json_option
 def command(
     url: str,
     ref: str,
+    paths: tuple[str, ...],
     digests: tuple[str, ...],
     dry_run: bool,
     name: str | None,
@@ -32,7 +34,7 @@ def command(
     from learngraph_kernel.sandbox.acquire import git_request
     from learngraph_kernel.sandbox.acquisition import GitLimits
 
-    limits = GitLimits()
+    limits = GitLimits(paths=tuple(sorted({path.rstrip("/") for path in paths})) or None)
     request = git_request(url, ref, limits=limits)
     if dry_run:
         if as_json:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -53,7 +56,24 @@ def acquiring(digests: tuple[str, ...]) -> Iterator[Acquiring]:
     actor = current_actor()
     with Store.open(Home.default()) as store:
         ask = by_digests(digests) if digests or not sys.stdin.isatty() else _at_the_terminal
-        yield Acquiring(gate_of(store, actor), actor, ask)
+        yield Acquiring(replace(gate_of(store, actor), progress=Progress()), actor, ask)
+
+
+class Progress:
+    """Says on standard error how much of a URL has come: with the first bytes, and then once a second at most."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._came: dict[str, int] = {}
+        self._said: dict[str, float] = {}
+
+    def __call__(self, url: str, count: int) -> None:
+        with self._lock:
+            self._came[url] = self._came.get(url, 0) + count
+            now = time.monotonic()
+            if now - self._said.get(url, float("-inf")) >= 1:
+                self._said[url] = now
+                click.echo(f"receiving {url}: {self._came[url]:,} bytes so far", err=True)
 
 
 def _at_the_terminal(request: Request, redirected_from: str | None) -> bool:
