@@ -30,6 +30,12 @@ class NoSuchPath(BadInput):
     code = "unknown_path"
 
 
+class NotAllowed(BadInput):
+    """Jupyter does not let the caller in: no token, or no XSRF token beside a cookie."""
+
+    code = "not_allowed"
+
+
 class TooManyCalls(BadInput):
     """The user calls too often."""
 

@@ -15,8 +15,9 @@ from jupyter_server.auth.decorator import authorized
 from jupyter_server.base.handlers import APIHandler
 from tornado import web
 
-from learngraph_server.answers import BadCall, BodyTooLarge, NoSuchPath, TooManyCalls, body_of, status_of
+from learngraph_server.answers import BadCall, BodyTooLarge, NoSuchPath, NotAllowed, TooManyCalls, body_of, status_of
 from learngraph_server.hosting import RuntimeHost
+from learngraph_server.plain import problem
 from learngraph_server.routes import ROUTES, Call, Route
 
 AUTH_RESOURCE = "learngraph"
@@ -60,6 +61,8 @@ class LearnGraphHandler(APIHandler):
             self.send(200, await work)
         except LearnGraphError as error:
             self.send(status_of(error), body_of(error))
+        except web.HTTPError:
+            raise
         except Exception:  # noqa: BLE001  told as internal; the trace is for the log
             self.fault()
 
@@ -68,6 +71,18 @@ class LearnGraphHandler(APIHandler):
         self.set_header("Content-Type", "application/json")
         self.set_header("Cache-Control", "no-store")
         self.finish(json.dumps(body, ensure_ascii=False))
+
+    def write_error(self, status_code: int, **more: Any) -> None:
+        """What Jupyter or Tornado refuse, or nobody foresaw, in the same form and with an incident id."""
+        self.clear_header("Content-Type")
+        if status_code >= 500:
+            self.fault()
+        elif status_code == 405:
+            self.send(405, body_of(NoSuchPath("this path does not take that method", remedy="see openapi.json")))
+        elif status_code in (401, 403):
+            self.send(status_code, body_of(NotAllowed("you may not", remedy="send the token, or the XSRF token")))
+        else:
+            self.send(status_code, body_of(BadCall("the call cannot be read", remedy="see openapi.json")))
 
     def fault(self) -> None:
         incident = secrets.token_hex(6)
@@ -170,6 +185,9 @@ def _check(value: Any, schema: Mapping[str, Any], where: str) -> None:
     """Raises BadCall listing what does not fit."""
     from learngraph_kernel.schemas import violations
 
+    odd = problem(value)
+    if odd:
+        raise BadCall(f"the {where} does not fit: {odd}", remedy="send plain JSON")
     found = [f"{item.path or '(top)'}: expected {item.expected}, got {item.got}" for item in violations(value, schema)]
     if found:
         raise BadCall(

@@ -109,6 +109,10 @@ BAD_BODIES: list[tuple[str, bytes]] = [
     ("NaN", b'{"title": NaN}'),
     ("invalid utf-8", b'{"title": "\xff"}'),
     ("deep", b'{"settings": ' + b"[" * 5_000 + b"]" * 5_000 + b"}"),
+    ("deep, but parsed", b'{"settings": ' + b'{"a":' * 900 + b"1" + b"}" * 901),
+    ("a number that is infinite", b'{"settings": {"a": 1e999}}'),
+    ("half a sign", b'{"title": "\\ud800"}'),
+    ("NUL in a folder", b'{"workspace": "a\\u0000b"}'),
     ("an unknown field", b'{"title": "x", "owner": "user:root"}'),
     ("a wrong type", b'{"title": 7}'),
     ("a long title", json.dumps({"title": "x" * 400}).encode()),
@@ -134,6 +138,14 @@ def test_a_bad_body_is_refused_in_our_form(api: httpx.Client, name: str, body: b
 )
 def test_a_bad_query_is_refused(api: httpx.Client, query: dict[str, str]) -> None:
     assert api.get("/sessions", params=query).status_code == 400
+
+
+@pytest.mark.parametrize(
+    "path", ["/sessions?search=%ff", "/attachments?name=%ff", f"/sessions/{'s_' + 24 * '0'}/events?after=%ff"]
+)
+def test_a_query_that_is_no_utf8_is_refused_in_our_form(server: Server, api: httpx.Client, path: str) -> None:
+    answer = api.request("POST" if path.startswith("/att") else "GET", server.url + path)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "bad_request"), answer.text
 
 
 def test_a_body_that_is_too_large_is_refused(api: httpx.Client) -> None:
