@@ -245,7 +245,9 @@ class Daemon:
             await self.kernels.close()
             await self.fetching.close()
             await self.egress.close_all()
-            await self.reconciler.run(starting=False)  # what could not be removed when its time was
+            await self.core.workers.settle()
+            # What could not be removed when its time was, and what was still being made when its task was cancelled.
+            await self.reconciler.run(starting=True)
         except LearnGraphError as error:
             _log.warning("containers are left to the next start: %s", error)
         await self.core.workers.close()

@@ -54,7 +54,9 @@ class KernelLife:
                 if state == "warm":
                     await self._until_listening(row)
                 changes = {"state": state, "container": row["container"], "seen": core.clock()}
-                await core.workers.record(core.records.update, kernels, row["id"], changes)
+                made = ("starting", "warming")
+                if not await core.workers.record(core.records.update, kernels, row["id"], changes, when=made):
+                    raise EngineFailed("the kernel was ended while it started")
                 await core.workers.record(core.records.note_image, row["image"], core.clock())
         except BaseException as error:
             row["container"] = row["container"] or name

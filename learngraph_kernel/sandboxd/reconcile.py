@@ -60,7 +60,7 @@ def plan(
         sandboxes: rows that count as active. kernel_rows: likewise.
         held: containers of workspaces and of web fetches that this process holds a stream to.
         fetching: a web fetch's container is being made, so one that is not held may be it.
-        starting: this process has just begun, so whatever is half done is nobody's.
+        starting: this process has just begun, or makes nothing any more: whatever is half done is nobody's.
     """
     result = Plan()
     by_id = {facts.id: facts for facts in containers}

@@ -339,3 +339,23 @@ def test_an_expired_session_may_be_created_again_but_not_under_another_policy(tm
         assert (again["id"], again["state"]) == (row["id"], "created")
 
     play(tmp_path, act)
+
+
+def test_a_container_that_is_still_being_made_when_the_daemon_ends_is_not_left_behind(tmp_path: Path) -> None:
+    asked, made = threading.Event(), threading.Event()
+
+    def slowly() -> None:
+        asked.set()
+        assert made.wait(30)
+
+    async def scene() -> World:
+        world = World(tmp_path, warm_kernels=1)
+        world.engine.on_create = slowly
+        await world.daemon.start()  # its sweep begins a warm kernel
+        await asyncio.to_thread(asked.wait, 30)
+        asyncio.get_running_loop().call_later(0.3, made.set)  # the engine answers when its caller has gone
+        await world.daemon.close()
+        return world
+
+    world = asyncio.run(scene())
+    assert world.engine.seen_at_create and world.engine.there == {}
