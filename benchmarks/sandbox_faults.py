@@ -62,7 +62,7 @@ def main() -> int:
         elif fault == "wild":
             wild = [Runaway(daemon.socket, name, f"wild-{time.monotonic_ns()}-{n}") for n, name in enumerate(WILD)]
             for runaway in wild:
-                runaway.thread.join(180)
+                runaway.finish(180)
                 wrong += runaway.wrong
                 ended[f"{runaway.name}: {runaway.state}"] += 1
         else:
@@ -73,6 +73,8 @@ def main() -> int:
         worker.finish()
     daemon.stop()
     orphans = containers_of(instance, every=True)
+    mounts = [line for line in Path("/proc/self/mounts").read_text().splitlines() if str(folder) in line]
+    wrong += [f"a mount is left: {line}" for line in mounts if engine is None]
     if engine is not None:
         engine.stop()
     result: dict[str, Any] = summary(workers) | {"faults": len(faults), "orphans": len(orphans), "log": str(daemon.log)}

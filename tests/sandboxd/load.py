@@ -87,6 +87,8 @@ class Worker:
         """Ends the work, then compares every acknowledged file with what is there."""
         self.stop.set()
         self.thread.join(120)
+        if self.thread.is_alive():
+            self.unclear.append(f"{self.name} hangs")
         box = self.client.create(self.name)
         there = {file["path"] for file in self.client.files(box.id)}
         for path, data in self.stored.items():

@@ -171,6 +171,30 @@ def test_a_slow_client_blocks_nobody(daemon: Sandboxd, client: SandboxClient) ->
     slow.close()
 
 
+@pytest.mark.parametrize(
+    "framing",
+    [
+        "Content-Length: 5\r\nContent-Length: 40",
+        "Content-Length: 5, 40",
+        "Content-Length: +5",
+        "Content-Length: 5\r\nTransfer-Encoding: chunked",
+        "Transfer-Encoding: chunked, identity",
+        "Transfer-Encoding: xchunked\r\nContent-Length: 5",
+    ],
+)
+def test_a_body_whose_end_can_be_read_in_two_ways_smuggles_no_second_call(daemon: Sandboxd, framing: str) -> None:
+    hidden = "GET /v1/sandboxes HTTP/1.1\r\nHost: x\r\n\r\n"
+    with socket.socket(socket.AF_UNIX) as raw:
+        raw.settimeout(10)
+        raw.connect(str(daemon.socket))
+        raw.sendall(f"POST /v1/tickets HTTP/1.1\r\nHost: x\r\n{framing}\r\n\r\n0\r\n\r\n{hidden}".encode())
+        answers = b""
+        while data := raw.recv(65536):
+            answers += data
+    assert answers.count(b"HTTP/1.1 ") <= 1
+    assert b"HTTP/1.1 200" not in answers
+
+
 def test_start_stop_and_the_guard_rail_of_two(client: SandboxClient, daemon: Sandboxd) -> None:
     boxes = [client.create(f"rail-{n}") for n in range(3)]
     assert boxes[0].state == "created"

@@ -30,14 +30,24 @@ def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         end(path)
 
 
-def end(path: Path) -> None:
-    """SIGTERM to whoever listens, and waits."""
+def listener(path: Path) -> int | None:
+    """The process that serves this socket; None when nobody does."""
     with socket.socket(socket.AF_UNIX) as probe:
         if probe.connect_ex(str(path)) != 0:
-            return
-        pid = int.from_bytes(probe.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)[:4], "little")
-    os.kill(pid, signal.SIGTERM)
-    until(lambda: not path.exists())
+            return None
+        return int.from_bytes(probe.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)[:4], "little")
+
+
+def alive(pid: int | None) -> bool:
+    return pid is not None and Path(f"/proc/{pid}/stat").exists() and " Z " not in Path(f"/proc/{pid}/stat").read_text()
+
+
+def end(path: Path) -> None:
+    """SIGTERM to whoever listens, and waits until its process has gone."""
+    pid = listener(path)
+    if pid is not None:
+        os.kill(pid, signal.SIGTERM)
+        until(lambda: not alive(pid))
 
 
 def until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
@@ -66,12 +76,17 @@ def test_whoever_comes_while_it_ends_is_answered(place: Path, monkeypatch: pytes
     engine = tmp_path / "engine.sock"
     engine.touch()
     monkeypatch.setattr(on_demand, "IDLE_SECONDS", 0.2)
-    chance = random.Random(7)
+    chance, instances = random.Random(7), set()
     for _ in range(12):
         client = running_client(place, engine=engine)
         assert client.health()["state"] == "ok"
+        pid = listener(place)
         client.close()
-        time.sleep(chance.uniform(0.15, 0.4))  # around the moment it ends
+        instances.add(pid)
+        # Come back at any point of its way out: it listens, it listens no more, it is gone.
+        point = chance.choice(("at once", "deaf", "gone"))
+        until({"at once": lambda: True, "deaf": lambda: listener(place) != pid, "gone": lambda: not alive(pid)}[point])
+    assert len(instances) > 3
 
 
 def test_a_workspace_in_use_keeps_it(base: Path, docker_engine: object, sandbox_image: str) -> None:

@@ -28,7 +28,7 @@ def test_five_runaways_end_as_what_they_are_and_disturb_nobody(
         workers = [Worker(daemon.socket, f"client-{n}", n, stop) for n in range(4)]
         wild = [Runaway(daemon.socket, name, f"wild-{n}") for n, name in enumerate(WILD)]
         for runaway in wild:
-            runaway.thread.join(120)
+            runaway.finish(120)
         for worker in workers:
             worker.finish()
         seen = summary(workers)
