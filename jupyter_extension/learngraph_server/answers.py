@@ -25,9 +25,15 @@ class BodyTooLarge(BadInput):
 
 
 class NoSuchPath(BadInput):
-    """The API has no such path or method."""
+    """The API has no such path."""
 
     code = "unknown_path"
+
+
+class NoSuchMethod(BadInput):
+    """The path does not take this method."""
+
+    code = "unknown_method"
 
 
 class NotAllowed(BadInput):
@@ -46,6 +52,8 @@ def status_of(error: LearnGraphError) -> int:
     """The HTTP status of an error. What belongs to somebody else is as unknown as what does not exist."""
     if error.code in CONFLICTS:
         return 409
+    if error.code == "unknown_method":
+        return 405
     if error.code in TOO_LARGE:
         return 413
     if error.code == "too_many_calls":
@@ -55,6 +63,12 @@ def status_of(error: LearnGraphError) -> int:
     if isinstance(error, Unavailable):
         return 503
     return 400 if isinstance(error, BadInput) or error.code.startswith("approval") else 422
+
+
+def audited(error: LearnGraphError) -> bool:
+    """Whether a refusal goes into the audit: too often, too large, or unknown. What the desk refuses it records."""
+    outside = error.code.startswith("unknown_") and not isinstance(error, NoSuchPath | NoSuchMethod)
+    return outside or error.code == "too_many_calls" or error.code in TOO_LARGE
 
 
 def body_of(error: LearnGraphError) -> dict[str, Any]:

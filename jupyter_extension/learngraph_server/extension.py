@@ -6,17 +6,16 @@ import os
 from pathlib import Path
 from typing import Any
 
+from jupyter_server.auth.identity import IdentityProvider, PasswordIdentityProvider
 from jupyter_server.extension.application import ExtensionApp
-from traitlets import Float, Int, Unicode
+from traitlets import Enum, Float, Int, Unicode
 
 from learngraph_server.files import ReportHandler, ResultHandler, UploadHandler
-from learngraph_server.handlers import ApiHandler, OpenApiHandler, UnknownHandler
+from learngraph_server.handlers import API, ApiHandler, OpenApiHandler, UnknownHandler
 from learngraph_server.hosting import RuntimeHost
 from learngraph_server.limiting import RateLimiter
 from learngraph_server.routes import ROUTES, pattern
 from learngraph_server.stream import EventsHandler
-
-API = "/learngraph/api/v1"
 
 
 class LearnGraphServer(ExtensionApp):
@@ -31,6 +30,12 @@ class LearnGraphServer(ExtensionApp):
         help="`module:function` that opens the runtime: async, takes the home folder and the server's root folder.",
     ).tag(config=True)
     home = Unicode("", help="Where LearnGraph keeps its data (default: LEARNGRAPH_HOME).").tag(config=True)
+    owners = Enum(
+        ("auto", "process", "identity"),
+        default_value="auto",
+        help="Whose things a caller sees: those of the process's user, or of whom Jupyter's identity provider names. "
+        "auto: the process's on a server with Jupyter's own token or password, else the named person's.",
+    ).tag(config=True)
     requests_per_minute = Int(600, help="Calls one user may make a minute; 0: no limit.").tag(config=True)
     max_body_bytes = Int(4 * 1024 * 1024, help="The largest body of a call.").tag(config=True)
     heartbeat = Float(15.0, help="Seconds of silence after which a stream of events says that it is alive.").tag(
@@ -44,7 +49,14 @@ class LearnGraphServer(ExtensionApp):
         self.settings["learngraph_host"] = RuntimeHost(self.runtime_factory, home, root, heartbeat=self.heartbeat)
         self.settings["learngraph_limiter"] = RateLimiter(self.requests_per_minute)
         self.settings["learngraph_max_body"] = self.max_body_bytes
-        self.settings["learngraph_hub"] = bool(os.environ.get("JUPYTERHUB_API_URL"))
+        self.settings["learngraph_by_identity"] = self._by_identity()
+
+    def _by_identity(self) -> bool:
+        """Whether several people may come. Jupyter's own providers make a name up for each holder of the one token."""
+        if self.owners != "auto":
+            return bool(self.owners == "identity")
+        own = type(self.serverapp.identity_provider) in (IdentityProvider, PasswordIdentityProvider)  # type: ignore[union-attr]
+        return bool(os.environ.get("JUPYTERHUB_API_URL")) or not own
 
     def initialize_handlers(self) -> None:
         """The table of routes, the streams and files beside it, and an answer for every other path below ours."""

@@ -9,17 +9,31 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jupyter_server.auth.decorator import authorized
 from jupyter_server.base.handlers import APIHandler
 from tornado import web
 
-from learngraph_server.answers import BadCall, BodyTooLarge, NoSuchPath, NotAllowed, TooManyCalls, body_of, status_of
+from learngraph_server.answers import (
+    BadCall,
+    BodyTooLarge,
+    NoSuchMethod,
+    NoSuchPath,
+    NotAllowed,
+    TooManyCalls,
+    audited,
+    body_of,
+    status_of,
+)
 from learngraph_server.hosting import RuntimeHost
 from learngraph_server.plain import problem
 from learngraph_server.routes import ROUTES, Call, Route
 
+if TYPE_CHECKING:
+    from learngraph_kernel.errors import LearnGraphError
+
+API = "/learngraph/api/v1"
 AUTH_RESOURCE = "learngraph"
 
 
@@ -37,10 +51,11 @@ class LearnGraphHandler(APIHandler):
     def owner(self) -> str:
         """Whose things this call is about.
 
-        Under a Hub, whoever is logged in: its authoriser lets others into a server too, and they have their own. On a
-        server of one's own Jupyter makes up a name for each token's caller, so the owner is the process's user.
+        Under a Hub, or with an identity provider that knows people, whoever is logged in: others may be let into a
+        server too, and they have their own. On a server of one's own Jupyter makes up a name for each token's caller,
+        so the owner is the process's user.
         """
-        if self.settings["learngraph_hub"]:
+        if self.settings["learngraph_by_identity"]:
             return f"user:{self.current_user.username}"
         from learngraph_kernel.actor import current_actor
 
@@ -60,11 +75,17 @@ class LearnGraphHandler(APIHandler):
         try:
             self.send(200, await work)
         except LearnGraphError as error:
-            self.send(status_of(error), body_of(error))
+            await self.refuse(error)
         except web.HTTPError:
             raise
         except Exception:  # noqa: BLE001  told as internal; the trace is for the log
             self.fault()
+
+    async def refuse(self, error: LearnGraphError) -> None:
+        """Sends an error in our form. What says something of the caller's intent is put on record."""
+        if audited(error):
+            await self.host.note_refusal(self.owner, error.code, self.request.path.partition(API)[2][:200])
+        self.send(status_of(error), body_of(error))
 
     def send(self, status: int, body: Mapping[str, Any]) -> None:
         self.set_status(status)
@@ -78,7 +99,9 @@ class LearnGraphHandler(APIHandler):
         if status_code >= 500:
             self.fault()
         elif status_code == 405:
-            self.send(405, body_of(NoSuchPath("this path does not take that method", remedy="see openapi.json")))
+            self.send(405, body_of(_no_such_method()))
+        elif status_code == 413:
+            self.send(413, body_of(BodyTooLarge("the body is too large", remedy="send less")))
         elif status_code in (401, 403):
             self.send(status_code, body_of(NotAllowed("you may not", remedy="send the token, or the XSRF token")))
         else:
@@ -121,7 +144,7 @@ class ApiHandler(LearnGraphHandler):
         self.check_rate()
         route = self._routes.get(self.request.method or "")
         if route is None:
-            raise NoSuchPath("this path does not take that method", remedy="see openapi.json")
+            raise _no_such_method()
         query, body = self._query(route), self._body(route)
         runtime = await self.host.runtime()
         return await route.act(Call(runtime, self.owner, names, query, body, self.host.root))
@@ -193,6 +216,10 @@ def _check(value: Any, schema: Mapping[str, Any], where: str) -> None:
         raise BadCall(
             f"the {where} does not fit: {found[0]}", remedy="see openapi.json", details={"problems": found[:20]}
         )
+
+
+def _no_such_method() -> NoSuchMethod:
+    return NoSuchMethod("this path does not take that method", remedy="see openapi.json")
 
 
 def _no_constant(name: str) -> Any:

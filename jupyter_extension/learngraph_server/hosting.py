@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import inspect
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,27 +33,44 @@ class RuntimeHost:
         return await asyncio.shield(self._opening)
 
     async def _open(self) -> Runtime:
-        from learngraph_kernel.errors import LearnGraphError, Unavailable
-
-        module, _, name = self._factory.partition(":")
-        try:
-            factory = getattr(await asyncio.to_thread(importlib.import_module, module), name)
-            options: dict[str, Any] = {}
-            if "heartbeat" in inspect.signature(factory).parameters:
-                options["heartbeat"] = self._heartbeat
-            runtime: Runtime = await factory(self._home or _default_home(), self.root, **options)
-        except LearnGraphError:
-            raise
-        except ModuleNotFoundError as error:
-            raise Unavailable(
-                f"the agent needs the package {error.name!r}", remedy="pip install 'learngraph[agent,server]'"
-            ) from error
+        factory = await asyncio.to_thread(_load, self._factory)
+        options: dict[str, Any] = {}
+        if "heartbeat" in inspect.signature(factory).parameters:
+            options["heartbeat"] = self._heartbeat
+        runtime: Runtime = await factory(self._home or _default_home(), self.root, **options)
         return runtime
 
-    async def close(self) -> None:
-        """Closes it, if it was ever opened."""
+    async def note_refusal(self, owner: str, code: str, target: str) -> None:
+        """Puts a refused call on record, if the runtime is open: before that there was nothing to reach for."""
         if self._opening is not None and self._opening.done() and self._opening.exception() is None:
+            await asyncio.to_thread(self._opening.result().records.note_refusal, owner, code, target)
+
+    async def close(self) -> None:
+        """Closes it, if it was ever opened; one that is just opening is waited for."""
+        if self._opening is None:
+            return
+        await asyncio.wait([self._opening])
+        if not self._opening.cancelled() and self._opening.exception() is None:
             await self._opening.result().close()
+
+
+def _load(factory: str) -> Callable[..., Awaitable[Runtime]]:
+    """What `module:function` names. Raises Unavailable."""
+    from learngraph_kernel.errors import Unavailable
+
+    module, _, name = factory.partition(":")
+    try:
+        found: Callable[..., Awaitable[Runtime]] = getattr(importlib.import_module(module), name)
+    except ModuleNotFoundError as error:
+        raise Unavailable(
+            f"the agent needs the package {error.name!r}", remedy="pip install 'learngraph[agent,server]'"
+        ) from error
+    except (AttributeError, ValueError) as error:
+        raise Unavailable(
+            f"LearnGraphServer.runtime_factory names nothing: {factory!r}",
+            remedy="set it to module:function, or leave it out",
+        ) from error
+    return found
 
 
 def _default_home() -> Path:

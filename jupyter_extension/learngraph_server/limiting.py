@@ -28,7 +28,13 @@ class RateLimiter:
         if level < 1:
             self._buckets[owner] = (level, now)
             return (1 - level) / self._rate
-        if len(self._buckets) >= MOST_USERS:
-            self._buckets.clear()
         self._buckets[owner] = (level - 1, now)
+        if len(self._buckets) > MOST_USERS:
+            self._forget(now)
         return 0.0
+
+    def _forget(self, now: float) -> None:
+        """Drops full buckets, which say nothing; when all are in use, the fullest half."""
+        levels = {owner: level + (now - then) * self._rate for owner, (level, then) in self._buckets.items()}
+        for owner in sorted(levels, key=levels.__getitem__, reverse=True)[: MOST_USERS // 2]:
+            del self._buckets[owner]

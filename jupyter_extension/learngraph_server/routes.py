@@ -121,8 +121,7 @@ async def change_session(call: Call) -> Any:
 
 
 async def delete_session(call: Call) -> Any:
-    await call.runtime.stop(call.names["session"], call.owner)
-    await call.runtime.log.delete(call.names["session"], call.owner)
+    await call.runtime.delete(call.names["session"], call.owner)
     return {}
 
 

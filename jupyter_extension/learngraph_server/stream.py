@@ -12,7 +12,7 @@ from jupyter_server.auth.decorator import authorized
 from tornado import web
 from tornado.iostream import StreamClosedError
 
-from learngraph_server.answers import BadCall, body_of, status_of
+from learngraph_server.answers import BadCall
 from learngraph_server.handlers import LearnGraphHandler
 
 RETRY_MS = 1_000
@@ -32,7 +32,7 @@ class EventsHandler(LearnGraphHandler):
             runtime = await self.host.runtime()
             await runtime.log.session(session, self.owner)
         except LearnGraphError as error:
-            self.send(status_of(error), body_of(error))
+            await self.refuse(error)
             return
         self.set_header("Content-Type", "text/event-stream")
         self.set_header("Cache-Control", "no-cache, no-transform")

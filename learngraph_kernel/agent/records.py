@@ -11,6 +11,7 @@ from typing import Any
 
 from sqlalchemy import delete, insert, or_, select
 
+from learngraph_kernel.agent.values import MAX_ATTACHMENT
 from learngraph_kernel.errors import BadInput
 from learngraph_kernel.runs.history import calls_of
 from learngraph_kernel.runs.records import REPORT_HTML
@@ -23,7 +24,6 @@ from learngraph_kernel.store.schema import session_attachments as table
 from learngraph_kernel.store.schema import session_events, session_messages
 from learngraph_kernel.store.writer import Batch
 
-MAX_ATTACHMENT = 16 * 1024 * 1024
 MOST_RUNS = 2_000
 """Runs of all owners that are looked through for one owner's latest."""
 
@@ -118,6 +118,11 @@ class OwnersRecords:
             mine = select(table.c.sha256).where(table.c.owner == owner, table.c.sha256 == sha256)
             if not self._store.rows(mine):
                 raise UnknownAttachment("you brought no such file", where=sha256[:64], remedy="upload it first")
+
+    def note_refusal(self, owner: str, code: str, target: str) -> None:
+        """Puts on record that a call of the owner's was refused before it did anything: too many, large, unknown."""
+        with self._store.unit_of_work(owner) as work:
+            work.audit("call.refused", target, {"code": code})
 
     def _own(self, owner: str, run_id: str) -> RunRecord:
         record = self._store.run(run_id)

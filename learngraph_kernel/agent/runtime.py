@@ -141,6 +141,16 @@ class Runtime:
         await self._stop(turn)
         return True
 
+    async def delete(self, session_id: str, owner: str) -> None:
+        """Stops a conversation and removes it; its runs stay. Raises UnknownSession."""
+        await self.stop(session_id, owner)
+        await self.log.delete(session_id, owner)
+        turn = self._turns.get(session_id)
+        if turn is not None and turn.task is not None:  # it began between the two: there is nowhere to write its end
+            turn.ended = True
+            turn.task.cancel()
+            await self.desk.withdraw(session_id, turn.id, by=owner)
+
     async def resume(self, session_id: str, owner: str) -> bool:
         """See AgentRuntime. Raises UnknownSession, TurnRunning, NotReady."""
         session = await self.log.session(session_id, owner)

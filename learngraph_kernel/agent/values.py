@@ -18,6 +18,10 @@ PartKind: TypeAlias = Literal[
 ]
 
 
+MAX_ATTACHMENT = 16 * 1024 * 1024
+"""Bytes of a file that goes with a question."""
+
+
 class EventType(StrEnum):
     """Types of session events; the data of each is in docs/agent.md."""
 

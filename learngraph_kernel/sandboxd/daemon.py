@@ -40,7 +40,7 @@ from learngraph_kernel.sandboxd.images import Images
 from learngraph_kernel.sandboxd.kernel_life import kernels
 from learngraph_kernel.sandboxd.kernels import Kernels
 from learngraph_kernel.sandboxd.reconcile import Reconciler
-from learngraph_kernel.sandboxd.records import ACTIVE, KERNEL_ACTIVE, Records, Row, pragmas
+from learngraph_kernel.sandboxd.records import ACTIVE, KERNEL_ACTIVE, Records, Row, begin, pragmas
 from learngraph_kernel.sandboxd.sandboxes import Sandboxes
 from learngraph_kernel.sandboxd.settings import Settings
 from learngraph_kernel.sandboxd.storage import Storage
@@ -90,7 +90,7 @@ class Daemon:
         self.core = Core(settings, records, engine, workers, gate, around, clock, memory)
         shared = sa.create_engine(f"sqlite:///{settings.database}")
         event.listen(shared, "connect", pragmas)
-        event.listen(shared, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
+        event.listen(shared, "begin", begin)
         self._shared = shared
         self.files = Files(settings, Storage(shared, ArtifactStore(settings.state / "blobs")), Grants(shared))
         self.images = Images(self.core)

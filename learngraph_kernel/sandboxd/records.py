@@ -44,7 +44,7 @@ class Records:
             f"sqlite:///{path}", poolclass=StaticPool, connect_args={"check_same_thread": False}
         )
         event.listen(self.engine, "connect", pragmas)
-        event.listen(self.engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
+        event.listen(self.engine, "begin", begin)
         schema.metadata.create_all(self.engine)
         self._lock = threading.RLock()
         self._open: Connection | None = None
@@ -177,6 +177,12 @@ class Records:
         with self.transaction() as connection:
             connection.execute(sa.delete(schema.idempotency).where(schema.idempotency.c.created < before))
             connection.execute(sa.delete(schema.tickets).where(schema.tickets.c.expires < before))
+
+
+def begin(connection: sa.Connection) -> None:
+    """A writer takes the lock at once, instead of failing half-way; a reader (WAL) waits for nobody."""
+    reads_only = connection.get_execution_options().get("reads_only", False)
+    connection.exec_driver_sql("BEGIN" if reads_only else "BEGIN IMMEDIATE")
 
 
 def pragmas(connection: Any, _record: Any) -> None:

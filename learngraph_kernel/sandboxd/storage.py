@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import datetime as dt
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
-from sqlalchemy import Connection, Engine, Row, delete, func, insert, select, update
+from sqlalchemy import Connection, Engine, Row, bindparam, delete, func, insert, select, update
 from sqlalchemy.dialects.sqlite import insert as upsert
 
 from learngraph_kernel.sandbox.paths import PathRefused, check_deletable, check_path
@@ -33,6 +33,9 @@ from learngraph_kernel.store.clock import Clock, to_text, utcnow
 
 KEPT_VERSIONS = 10
 KEPT_BYTES = 1 << 30
+PIECE = 500
+"""Paths that one statement asks about."""
+SEEN = ("inode", "mtime_ns", "ctime_ns", "seen_size")
 _files, _versions = workspace_files.c, file_versions.c
 
 
@@ -53,6 +56,16 @@ class FileVersion:
 
 
 @dataclass(frozen=True, slots=True)
+class Content:
+    """What a path holds now: sha256 of the stored bytes, size in bytes, and how the file looked in the folder."""
+
+    path: str
+    sha256: str
+    size: int
+    status: os.stat_result | None
+
+
+@dataclass(frozen=True, slots=True)
 class ImportReport:
     """What a command changed: paths with a new version, paths that are gone, and what could not be taken over."""
 
@@ -66,6 +79,7 @@ class Storage:
 
     def __init__(self, engine: Engine, blobs: ArtifactStore, *, clock: Clock = utcnow) -> None:
         self._engine = engine
+        self._reading = engine.execution_options(reads_only=True)
         self._blobs = blobs
         self._clock = clock
 
@@ -101,7 +115,7 @@ class Storage:
             if folder is None:
                 self._check_logical_room(connection, workspace, path, size, limits)
             version = self._record(connection, workspace, path, sha256, size, "put", status)
-            self._prune(connection, workspace, [path])
+            self._prune(connection, workspace)
         return version
 
     def open(self, workspace: str, path: str, *, folder: WorkspaceFolder | None = None) -> BinaryIO:
@@ -126,13 +140,13 @@ class Storage:
 
     def find(self, workspace: str, path: str) -> FileVersion | None:
         """The present version of a file, from the logical layer alone."""
-        with self._engine.connect() as connection:
+        with self._reading.connect() as connection:
             row = connection.execute(_present(workspace).where(_files.path == path)).first()
         return None if row is None else _version(row)
 
     def files(self, workspace: str, *, below: str | None = None) -> list[FileVersion]:
         """The present files, by path, from the logical layer alone; `below` a folder of the workspace."""
-        with self._engine.connect() as connection:
+        with self._reading.connect() as connection:
             rows = connection.execute(_present(workspace).order_by(_files.path)).all()
         prefix = "" if below is None else f"{check_path(below)}/"
         return [_version(row) for row in rows if row.path.startswith(prefix)]
@@ -140,7 +154,7 @@ class Storage:
     def versions(self, workspace: str, path: str) -> list[FileVersion]:
         """Every version kept of a path, oldest first; also of a file that was deleted."""
         query = select(file_versions).where(_versions.workspace == workspace, _versions.path == path)
-        with self._engine.connect() as connection:
+        with self._reading.connect() as connection:
             return [_version(row) for row in connection.execute(query.order_by(_versions.version))]
 
     def delete(
@@ -202,16 +216,17 @@ class Storage:
             found: a complete walk made since then; made here when None.
         """
         now = scan(folder.files_fd) if found is None else found
-        with self._engine.connect() as connection:
+        with self._reading.connect() as connection:
             known = {row.path: row for row in connection.execute(_seen(workspace))}
-        taken: list[tuple[str, str, os.stat_result]] = []
+        taken: list[Content] = []
         refused: list[tuple[str, str]] = []
         for path, status in now.files.items():
             if path in known and _stamp(status) == tuple(known[path])[1:]:
                 continue
             try:
                 with folder.open(path) as file:
-                    taken.append((path, *self._take(file, path)))
+                    sha256, status = self._take(file, path)
+                taken.append(Content(path, sha256, status.st_size, status))
             except (PathRefused, FileRefused, NoSuchFile) as error:
                 refused.append((printable(path), error.what))
         refused += [(printable(path), "this is no regular file") for path in now.others]
@@ -219,13 +234,10 @@ class Storage:
         removed = [path for path, row in known.items() if path not in now.files and row.inode is not None]
         with self._engine.begin() as connection:
             before = {row.path: row.version for row in connection.execute(_present(workspace))}
-            recorded = [
-                self._record(connection, workspace, path, sha256, status.st_size, "command", status)
-                for path, sha256, status in taken
-            ]
+            recorded = self._record_all(connection, workspace, taken, "command")
             self._forget(connection, workspace, removed)
             changed = [each for each in recorded if before.get(each.path) != each.version]
-            self._prune(connection, workspace, [each.path for each in changed])
+            self._prune(connection, workspace)
         return ImportReport(tuple(changed), tuple(removed), tuple(refused))
 
     def rebuild(self, workspace: str, folder: WorkspaceFolder, *, limits: Limits) -> int:
@@ -236,7 +248,7 @@ class Storage:
             FileRefused: something is in the way.
         """
         now = scan(folder.files_fd)
-        with self._engine.connect() as connection:
+        with self._reading.connect() as connection:
             known = {row.path: row for row in connection.execute(_seen(workspace))}
         present = self.files(workspace)
         total = Usage(len(present), 0, sum(each.size for each in present), 0)
@@ -249,8 +261,7 @@ class Storage:
             with self._blobs.open(each.sha256) as content:
                 written.append((each, folder.place(each.path, content, room=each.size).status))
         with self._engine.begin() as connection:
-            for each, status in written:
-                self._point(connection, workspace, each.path, each.version, status)
+            self._point(connection, workspace, [(each.path, each.version, status) for each, status in written])
         return len(written)
 
     def drop(self, workspace: str) -> None:
@@ -262,7 +273,7 @@ class Storage:
     def references(self, sha256: str) -> int:
         """How many versions, of all workspaces, have this content."""
         query = select(func.count()).select_from(file_versions).where(_versions.sha256 == sha256)
-        with self._engine.connect() as connection:
+        with self._reading.connect() as connection:
             return connection.execute(query).scalar_one()
 
     def sweep(self, *, grace: float = 300.0) -> int:
@@ -315,38 +326,68 @@ class Storage:
         origin: str,
         status: os.stat_result | None,
     ) -> FileVersion:
-        """Makes `sha256` the present content of a path; a new version only when it differs from the present one."""
-        current = connection.execute(_present(workspace).where(_files.path == path)).first()
-        if current is not None and current.sha256 == sha256:
-            self._point(connection, workspace, path, current.version, status)
-            return _version(current)
-        latest = select(func.max(_versions.version)).where(_versions.workspace == workspace, _versions.path == path)
-        version = (connection.execute(latest).scalar() or 0) + 1
-        made = FileVersion(path, version, sha256, size, origin, False, to_text(self._clock()))
-        row = {name: getattr(made, name) for name in FileVersion.__slots__} | {"workspace": workspace}
-        connection.execute(insert(file_versions).values(row))
-        self._point(connection, workspace, path, version, status)
-        return made
+        return self._record_all(connection, workspace, [Content(path, sha256, size, status)], origin)[0]
+
+    def _record_all(
+        self, connection: Connection, workspace: str, contents: Sequence[Content], origin: str
+    ) -> list[FileVersion]:
+        """Makes each the present content of its path; a new version only when it differs from the present one.
+
+        A command may leave tens of thousands of files, and others wait for the end of this transaction: so the
+        statements are few, not one a file.
+        """
+        at, recorded, made = to_text(self._clock()), [], []
+        for start in range(0, len(contents), PIECE):
+            piece = contents[start : start + PIECE]
+            paths = [content.path for content in piece]
+            here = (_versions.workspace == workspace) & _versions.path.in_(paths)
+            newest = select(_versions.path, func.max(_versions.version)).where(here).group_by(_versions.path)
+            latest = {row[0]: row[1] for row in connection.execute(newest)}
+            present = {row.path: row for row in connection.execute(_present(workspace).where(_files.path.in_(paths)))}
+            for content in piece:
+                current = present.get(content.path)
+                if current is not None and current.sha256 == content.sha256:
+                    recorded.append(_version(current))
+                    continue
+                version = latest.get(content.path, 0) + 1
+                row = FileVersion(content.path, version, content.sha256, content.size, origin, False, at)
+                recorded.append(row)
+                made.append({name: getattr(row, name) for name in FileVersion.__slots__} | {"workspace": workspace})
+        if made:
+            connection.execute(insert(file_versions), made)
+        pairs = zip(recorded, contents, strict=True)
+        self._point(connection, workspace, [(each.path, each.version, content.status) for each, content in pairs])
+        return recorded
 
     def _point(
-        self, connection: Connection, workspace: str, path: str, version: int, status: os.stat_result | None
+        self, connection: Connection, workspace: str, pointers: Sequence[tuple[str, int, os.stat_result | None]]
     ) -> None:
-        stamp = (None, None, None, None) if status is None else _stamp(status)
-        seen = dict(zip(("inode", "mtime_ns", "ctime_ns", "seen_size"), stamp, strict=True)) | {"version": version}
-        row = upsert(workspace_files).values(workspace=workspace, path=path, **seen)
-        connection.execute(row.on_conflict_do_update(index_elements=["workspace", "path"], set_=seen))
+        """Says which version of each path is present, and how its file in the folder looked then."""
+        rows = []
+        for path, version, status in pointers:
+            stamp = (None, None, None, None) if status is None else _stamp(status)
+            seen = dict(zip(SEEN, stamp, strict=True))
+            rows.append({"workspace": workspace, "path": path, "version": version, **seen})
+        if rows:
+            row = upsert(workspace_files)
+            change = {name: row.excluded[name] for name in (*SEEN, "version")}
+            connection.execute(row.on_conflict_do_update(index_elements=["workspace", "path"], set_=change), rows)
 
     def _forget(self, connection: Connection, workspace: str, paths: Iterable[str]) -> None:
-        for path in paths:
-            connection.execute(delete(workspace_files).where(_files.workspace == workspace, _files.path == path))
+        gone = [{"gone": path} for path in paths]
+        if gone:
+            mine = (_files.workspace == workspace) & (_files.path == bindparam("gone"))
+            connection.execute(delete(workspace_files).where(mine), gone)
 
-    def _prune(self, connection: Connection, workspace: str, paths: Iterable[str]) -> None:
+    def _prune(self, connection: Connection, workspace: str) -> None:
         """Drops old versions that are neither published nor present: beyond ten of a path, beyond 1 GiB in all."""
-        for path in paths:
-            mine = select(file_versions).where(_versions.workspace == workspace, _versions.path == path)
-            older = connection.execute(mine.order_by(_versions.version.desc()).offset(KEPT_VERSIONS)).all()
+        mine = _versions.workspace == workspace
+        many = select(_versions.path).where(mine).group_by(_versions.path).having(func.count() > KEPT_VERSIONS)
+        for path in connection.execute(many).scalars().all():
+            versions = select(file_versions).where(mine, _versions.path == path)
+            older = connection.execute(versions.order_by(_versions.version.desc()).offset(KEPT_VERSIONS)).all()
             self._drop_versions(connection, workspace, [row for row in older if not row.published])
-        kept = select(file_versions).where(_versions.workspace == workspace, _versions.published.is_(False))
+        kept = select(file_versions).where(mine, _versions.published.is_(False))
         present = {(row.path, row.version) for row in connection.execute(_present(workspace))}
         spare = [
             row for row in connection.execute(kept.order_by(_versions.at)) if (row.path, row.version) not in present

@@ -9,6 +9,7 @@ import socket
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,10 @@ def listener(path: Path) -> int | None:
         if probe.connect_ex(str(path)) != 0:
             return None
         return int.from_bytes(probe.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)[:4], "little")
+
+
+def came_to(point: str, path: Path, pid: int | None) -> bool:
+    return point == "at once" or (listener(path) != pid if point == "deaf" else not alive(pid))
 
 
 def alive(pid: int | None) -> bool:
@@ -85,7 +90,7 @@ def test_whoever_comes_while_it_ends_is_answered(place: Path, monkeypatch: pytes
         instances.add(pid)
         # Come back at any point of its way out: it listens, it listens no more, it is gone.
         point = chance.choice(("at once", "deaf", "gone"))
-        until({"at once": lambda: True, "deaf": lambda: listener(place) != pid, "gone": lambda: not alive(pid)}[point])
+        until(partial(came_to, point, place, pid))
     assert len(instances) > 3
 
 

@@ -9,7 +9,7 @@ import os
 import shutil
 
 import pytest
-from sqlalchemy import Engine
+from sqlalchemy import Engine, event
 
 from learngraph_kernel.sandboxd.beneath import FileRefused, NoSuchFile
 from learngraph_kernel.sandboxd.quota import QuotaExceeded
@@ -35,6 +35,25 @@ def test_a_write_goes_to_both_layers(storage: Storage, folder: WorkspaceFolder) 
     assert (folder.files / "inputs/a.csv").read_bytes() == b"1,2"
     assert read(storage, "inputs/a.csv") == b"1,2"
     assert storage.import_changes(KEY, folder).changed == ()
+
+
+def test_thousands_of_files_are_taken_over_in_few_statements(
+    storage: Storage, folder: WorkspaceFolder, database: Engine
+) -> None:
+    """Others wait for the end of this transaction: one statement a file kept them waiting until they gave up."""
+    statements: list[str] = []
+    event.listen(database, "before_cursor_execute", lambda *given: statements.append(given[2]))
+    for turn in (b"1", b"2"):
+        for number in range(3_000):
+            (folder.files / f"work/{number}").write_bytes(turn)
+        statements.clear()
+        assert len(storage.import_changes(KEY, folder).changed) == 3_000
+        assert len(statements) < 40
+    for number in range(3_000):
+        (folder.files / f"work/{number}").unlink()
+    statements.clear()
+    assert len(storage.import_changes(KEY, folder).removed) == 3_000
+    assert len(statements) < 40
 
 
 def test_everything_is_there_without_a_folder(storage: Storage) -> None:

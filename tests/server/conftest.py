@@ -51,8 +51,10 @@ class Server:
         command = [sys.executable, "-m", "jupyter_server", "--no-browser", "--allow-root", f"--port={self.port}"]
         command += [f"--ServerApp.root_dir={self.root}", "--ServerApp.base_url=/base/", "--ServerApp.ip=127.0.0.1"]
         command += [f"--IdentityProvider.token={TOKEN}", "--ServerApp.port_retries=0"]
-        command += ["--ServerApp.jpserver_extensions=learngraph_server=True", *self.options]
-        command += ["--LearnGraphServer.runtime_factory=tests.server.factory:open_runtime"]
+        command += ["--ServerApp.jpserver_extensions=learngraph_server=True"]
+        if not any("runtime_factory" in option for option in self.options):
+            command += ["--LearnGraphServer.runtime_factory=tests.server.factory:open_runtime"]
+        command += self.options
         path = os.pathsep.join([str(REPOSITORY), str(REPOSITORY / "jupyter_extension")])
         environment = {**os.environ, "PYTHONPATH": path, "LEARNGRAPH_HOME": str(self.home), **self.environment}
         environment |= {

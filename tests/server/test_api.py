@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import time
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,11 @@ import pytest
 from learngraph_server.handlers import LearnGraphHandler
 from learngraph_server.limiting import RateLimiter
 from learngraph_server.routes import ROUTES
+from sqlalchemy import select
 
+from learngraph_kernel.store.database import Store
+from learngraph_kernel.store.home import Home
+from learngraph_kernel.store.schema import audit
 from tests.agent.world import call, run, say, script, turns, write
 from tests.server.conftest import TOKEN, Server, make_server
 
@@ -155,8 +160,49 @@ def test_a_body_that_is_too_large_is_refused(api: httpx.Client) -> None:
 
 def test_an_unknown_path_or_method_is_told_in_our_form(api: httpx.Client) -> None:
     assert api.get("/nothing").json()["error"]["code"] == "unknown_path"
-    assert api.patch("/sessions", json={}).json()["error"]["code"] == "unknown_path"
     assert api.get("/sessions/S_upper").status_code == 404
+    for method in ("PATCH", "PUT"):
+        answer = api.request(method, "/sessions", json={})
+        assert (answer.status_code, answer.json()["error"]["code"]) == (405, "unknown_method")
+
+
+UPLOAD = (
+    f"POST /base/learngraph/api/v1/attachments?name=a HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: token {TOKEN}\r\n"
+)
+
+
+def test_a_file_that_says_it_is_too_large_is_refused_before_it_has_come(server: Server) -> None:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=20) as raw:
+        raw.sendall(f"{UPLOAD}Content-Length: 1073741824\r\n\r\nx".encode())
+        answer = raw.recv(65536)
+    assert b" 413 " in answer.splitlines()[0] and b"body_too_large" in answer
+
+
+def test_a_file_that_grows_too_large_is_cut_off(server: Server) -> None:
+    chunk = b"100000\r\n" + b"x" * 0x100000 + b"\r\n"
+    with socket.create_connection(("127.0.0.1", server.port), timeout=20) as raw:
+        raw.sendall(f"{UPLOAD}Transfer-Encoding: chunked\r\n\r\n".encode())
+        with pytest.raises(ConnectionError):
+            raw.sendall(chunk * 1_000)
+
+
+def test_refused_calls_are_on_record(server: Server, api: httpx.Client) -> None:
+    session = "s_" + "7" * 24
+    assert api.get(f"/sessions/{session}").status_code == 404
+    with Store.open(Home(server.home)) as store:
+        records = store.rows(select(audit).where(audit.c.action == "call.refused"))
+    assert any(session in record["target"] and "unknown_session" in str(record["details"]) for record in records)
+
+
+def test_a_runtime_that_is_named_wrongly_is_unavailable_with_a_remedy(tmp_path: Path) -> None:
+    server = make_server(tmp_path, options=["--LearnGraphServer.runtime_factory=json:nothing"])
+    server.start()
+    try:
+        with server.client() as api:
+            answer = api.get("/sessions")
+            assert answer.status_code == 503 and "runtime_factory" in answer.json()["error"]["reason"]
+    finally:
+        server.stop()
 
 
 def test_who_calls_too_often_is_told_when_to_come_back(tmp_path: Path) -> None:
