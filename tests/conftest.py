@@ -38,6 +38,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("LEARNGRAPH_HOME", str(folder))
     # No daemon but the one that a test starts, also on a machine that has one.
     monkeypatch.setenv("LEARNGRAPH_SANDBOXD", str(tmp_path / "no-sandboxd.sock"))
+    monkeypatch.setenv("LEARNGRAPH_HOST_ADDRESSES", "direct")  # the tests' servers are where the tests are
     for variable in ("LEARNGRAPH_BROKER", "LEARNGRAPH_TICKET"):
         monkeypatch.delenv(variable, raising=False)
     return folder

@@ -151,6 +151,10 @@ async def regenerate(call: Call) -> Any:
     return message_json(asked)
 
 
+async def budget(call: Call) -> Any:
+    return {"budgets": list(await call.runtime.budget(call.names["session"], call.owner))}
+
+
 async def stop(call: Call) -> Any:
     return {"stopped": await call.runtime.stop(call.names["session"], call.owner)}
 
@@ -270,6 +274,7 @@ ROUTES: tuple[Route, ...] = (
         regenerate,
         body=closed(),
     ),
+    Route("GET", "/sessions/{session}/budget", "budget", "How the budgets of a conversation stand", budget),
     Route("POST", "/sessions/{session}/stop", "stop", "Stop the running turn", stop, body=closed()),
     Route("POST", "/sessions/{session}/resume", "resume", "Go on with an interrupted turn", resume, body=closed()),
     Route(

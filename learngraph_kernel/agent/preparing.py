@@ -11,16 +11,20 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from learngraph_kernel.accounts.budgets import Bound, Budgets, ModelCall, Standing, home_bounds, parse_budget
+from learngraph_kernel.accounts.opening import open_declared
+from learngraph_kernel.accounts.snapshots import Snapshots
 from learngraph_kernel.agent.endings import Turn
 from learngraph_kernel.agent.sessions import SessionStore
 from learngraph_kernel.agent.turn import history
 from learngraph_kernel.agent.turn.answer import language_of
 from learngraph_kernel.agent.turn.prompt import Layer, context_layer, core_layer, messages_of, style_layer
+from learngraph_kernel.agent.turn.spending import Spending
 from learngraph_kernel.agent.turn.state import TurnState, first_state
 from learngraph_kernel.agent.turn.steps import Surroundings
-from learngraph_kernel.agent.values import ChatMessage, EventType
+from learngraph_kernel.agent.values import ChatMessage, EventType, Session
 from learngraph_kernel.data.workspace import load_workspace
-from learngraph_kernel.models.config import DEFAULT, choose_model, open_model, parse_models
+from learngraph_kernel.models.config import DEFAULT, choose_model, parse_models
 from learngraph_kernel.models.port import ModelAdapter
 from learngraph_kernel.store.database import Store
 from learngraph_kernel.store.home import Home
@@ -72,6 +76,7 @@ class Preparing:
             unattended=started["unattended"],
         )
         adapter = await asyncio.to_thread(self._model, session.workspace, started["model"])
+        bounds = await asyncio.to_thread(self._bounds, session.workspace)
         return Surroundings(
             self._log,
             self._desk,
@@ -82,19 +87,37 @@ class Preparing:
             turn.limits,
             language_of(text),
             self._desk.shown,
+            Spending(Budgets(self._store), bounds, scope, adapter.model),
             tuple(earlier),
         )
 
     def _model(self, workspace: Path, name: str | None) -> ModelAdapter:
         """The adapter of a declared model, one for as long as it is declared so: a script counts what it played."""
         config = choose_model(parse_models(load_workspace(workspace).models, root=workspace), name or DEFAULT)
-        declared = (config, None if config.script is None else config.script.stat().st_mtime_ns)
+        declared = (config, _changed(config.script), Snapshots(self._store).of(config))
         known = self._models.get((workspace, config.name))
         if known is None or known[0] != declared:
-            known = self._models[workspace, config.name] = (declared, open_model(config))
+            adapter = open_declared(config, self._store, self._home, redact=self._desk.redactor.register)
+            known = self._models[workspace, config.name] = (declared, adapter)
         return known[1]
+
+    def _bounds(self, workspace: Path) -> list[Bound]:
+        """The budgets that hold in a workspace: its own, and the home's. Raises BadBudget."""
+        declared = parse_budget(load_workspace(workspace).budget, where="learngraph.toml [budget]")
+        return [*declared, *home_bounds(self._home)]
+
+    def standings(self, session: Session) -> list[Standing]:
+        """How the budgets of a conversation stand; a turn's own are not among them. Raises BadBudget. Blocks."""
+        bounds = [bound for bound in self._bounds(session.workspace) if bound.span != "turn"]
+        call = ModelCall("", "", 0, session.id, session.owner, "")
+        return Budgets(self._store).standing(call, bounds, self._store.clock())
 
     def layers(self, workspace: Path, settings: Mapping[str, Any]) -> list[Layer]:
         """The layers of the prompt. Blocks. Raises BadStyle, BadWorkspace."""
         sources, metrics = workspace_overview(workspace, self._home)
         return [core_layer(), style_layer(settings), context_layer(self._today(), sources, metrics)]
+
+
+def _changed(path: Path | None) -> int | None:
+    """When a script was changed."""
+    return None if path is None else path.stat().st_mtime_ns

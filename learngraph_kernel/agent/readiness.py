@@ -5,7 +5,8 @@ Asked before every turn: one that would fail half way for want of a box or a mod
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,15 +30,16 @@ class NotReady(Unavailable):
         )
 
 
-def checks_of(workspace: Path, model: str | None, *, boxed: bool) -> list[Check]:
+def checks_of(workspace: Path, model: str | None, *, boxed: bool, secrets: Collection[str] = ()) -> list[Check]:
     """Workspace, model and closed box. Blocks; starts a private sandboxd where none runs and one may be.
 
     Args:
         workspace: folder of the conversation.
         model: name of the model that is to be asked; None for the default.
         boxed: whether the agent's code runs in the box, so that there must be one.
+        secrets: names of the secrets that are in the vault.
     """
-    return [_workspace(workspace), _model(workspace, model), *([_sandbox()] if boxed else [])]
+    return [_workspace(workspace), _model(workspace, model, secrets), *([_sandbox()] if boxed else [])]
 
 
 def _workspace(root: Path) -> Check:
@@ -51,12 +53,18 @@ def _workspace(root: Path) -> Check:
     return _ok("workspace", f"{len(loaded.sources)} sources")
 
 
-def _model(root: Path, name: str | None) -> Check:
+def _model(root: Path, name: str | None, secrets: Collection[str]) -> Check:
     from learngraph_kernel.models.config import DEFAULT, choose_model, open_model, parse_models
 
     try:
         config = choose_model(parse_models(load_workspace(root).models, root=root), name or DEFAULT)
         adapter = open_model(config)
+        if config.secret is not None and config.secret not in secrets:
+            remedy = f"learngraph secret set {config.secret}"
+            raise Unavailable(f"there is no secret {config.secret!r}", remedy=remedy)
+        if config.api_key_env is not None and not os.environ.get(config.api_key_env):
+            remedy = f"export {config.api_key_env}=… before starting, or keep the key with `learngraph secret set`"
+            raise Unavailable(f"the environment variable {config.api_key_env} is not set", remedy=remedy)
     except LearnGraphError as error:
         return _failed("model", error)
     if not adapter.capabilities.tools:

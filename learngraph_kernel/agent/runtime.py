@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from learngraph_kernel.accounts.vault import Vault
 from learngraph_kernel.agent.endings import Endings, Turn
 from learngraph_kernel.agent.preparing import Preparing
 from learngraph_kernel.agent.readiness import NotReady, checks_of
@@ -81,6 +82,7 @@ class Runtime:
         self.records = OwnersRecords(self._store, home)
         self.registry = Registry()
         self.desk = Desk(self._store, self.registry, isolated=isolation == "docker")
+        self._vault = Vault(self._store, home)
         self._toolbox = Toolbox(self.registry)
         self._preparing = Preparing(self._store, home, self.log, self.desk, today)
         self._endings = Endings(self._store, self.log, self.desk)
@@ -199,6 +201,12 @@ class Runtime:
             await self._wake(session, message)
         return now.as_json()
 
+    async def budget(self, session_id: str, owner: str) -> Sequence[Mapping[str, Any]]:
+        """How the budgets that hold in a conversation stand. Raises UnknownSession, BadBudget."""
+        session = await self.log.session(session_id, owner)
+        found = await asyncio.to_thread(self._preparing.standings, session)
+        return [standing.as_json() for standing in found]
+
     async def grants(self, owner: str) -> Sequence[Mapping[str, Any]]:
         """The standing grants of an owner."""
         return [grant.as_json() for grant in await self.desk.grants.listed(owner)]
@@ -209,8 +217,7 @@ class Runtime:
 
     async def readiness(self, workspace: Path | None = None) -> Sequence[Mapping[str, Any]]:
         """See AgentRuntime; for a workspace, by default the current folder."""
-        boxed = self._isolation == "docker"
-        return await asyncio.to_thread(checks_of, workspace or Path.cwd(), None, boxed=boxed)
+        return await asyncio.to_thread(self._checks, workspace or Path.cwd(), None)
 
     async def close(self) -> None:
         """See AgentRuntime."""
@@ -358,9 +365,13 @@ class Runtime:
             await self._end_waiting(session, message)
 
     async def _check_ready(self, workspace: Path, model: str | None) -> None:
-        checks = await asyncio.to_thread(checks_of, workspace, model, boxed=self._isolation == "docker")
+        checks = await asyncio.to_thread(self._checks, workspace, model)
         if any(check["state"] == "failed" for check in checks):
             raise NotReady(checks)
+
+    def _checks(self, workspace: Path, model: str | None) -> Sequence[Mapping[str, Any]]:
+        secrets = {row["name"] for row in self._vault.listed()}
+        return checks_of(workspace, model, boxed=self._isolation == "docker", secrets=secrets)
 
     async def _message_of(self, session_id: str, turn_id: str) -> ChatMessage | None:
         for message in await self.log.running(session_id):

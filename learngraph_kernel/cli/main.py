@@ -25,6 +25,8 @@ COMMANDS: dict[str, str] = {
     "lint": "What the SQL of files gets wrong about its data, by the catalogue.",
     "query": "Run one guarded query against a source.",
     "source": "Add, list, test or remove data sources.",
+    "models": "The declared models, and what their endpoints understand.",
+    "secret": "Keep keys of models, encrypted.",
     "sandbox": "The closed box: what may enter it, and what runs in it.",
     "gc": "Remove artifacts that nothing refers to.",
     "sandboxd": "Run the sandbox daemon in the foreground.",

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import tomlkit
 
 FILE_NAME = "learngraph.toml"
-SECTIONS = frozenset({"sources", "models", "runs", "acquired", "tools", "mcp"})
+SECTIONS = frozenset({"sources", "models", "runs", "acquired", "tools", "mcp", "budget", "agent"})
 """Top-level tables; each part checks the keys of its own."""
 
 _COMMON_KEYS = frozenset({"kind", "limits"})
@@ -64,6 +64,8 @@ class Workspace:
         acquired: what was taken in from outside, pinned by hash, by name.
         tools: the `tools` table as written; `tools.settings.parse_tools` reads it.
         mcp: the `mcp` table as written; `tools.mcp.config.parse_mcp` reads it.
+        budget: the `budget` table as written; `accounts.budgets.parse_budget` reads it.
+        agent: the `agent` table as written; `agent.settings` reads it.
     """
 
     root: Path
@@ -74,6 +76,8 @@ class Workspace:
     acquired: Mapping[str, Acquired] = field(default_factory=dict)
     tools: Mapping[str, Any] = field(default_factory=dict)
     mcp: Mapping[str, Any] = field(default_factory=dict)
+    budget: Mapping[str, Any] = field(default_factory=dict)
+    agent: Mapping[str, Any] = field(default_factory=dict)
     _open: dict[tuple[str, Path], Source] = field(default_factory=dict, compare=False, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, compare=False, repr=False)
 
@@ -150,15 +154,14 @@ def load_workspace(root: Path) -> Workspace:
             raise BadWorkspace(f"unknown key {key!r}", where=lines.of(key), remedy=suggestion(key, SECTIONS))
     for key in SECTIONS:
         if not isinstance(body.get(key, {}), dict):
-            header = "" if key in ("runs", "tools") else ".NAME"
+            header = "" if key in ("runs", "tools", "agent") else ".NAME"
             raise BadWorkspace(f"`{key}` must be a table", where=lines.of(key), remedy=f"write [{key}{header}]")
     tables, models, runs = (body.get(key, {}) for key in ("sources", "models", "runs"))
     sources = {name: _source(name, table, lines) for name, table in tables.items()}
     run_limits = RunLimits.from_config(runs, _place_of_limit(runs, RunLimits, lines, "runs"))
     acquired = parse_acquired(body.get("acquired", {}), lines.of)
-    return Workspace(
-        root.absolute(), sources, file, models, run_limits, acquired, body.get("tools", {}), body.get("mcp", {})
-    )
+    as_written = {name: body.get(name, {}) for name in ("tools", "mcp", "budget", "agent")}
+    return Workspace(root.absolute(), sources, file, models, run_limits, acquired, **as_written)
 
 
 def _place_of_limit(table: Mapping[str, Any], limits: type[Limits | RunLimits], lines: _Lines, *path: str) -> str:

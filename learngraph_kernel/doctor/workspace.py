@@ -86,6 +86,7 @@ def models(around: Surroundings) -> Iterator[CheckResult]:
 
 
 def _model(name: str, config: ModelConfig, around: Surroundings) -> CheckResult:
+    from learngraph_kernel.accounts.hosts import host_resolver
     from learngraph_kernel.models.config import open_model
     from learngraph_kernel.models.litellm_adapter import check_version
 
@@ -100,6 +101,8 @@ def _model(name: str, config: ModelConfig, around: Surroundings) -> CheckResult:
                 where=f"model {adapter.model}",
                 remedy=f"export {config.api_key_env}=… before starting",
             )
+        if config.base_url is not None:
+            host_resolver(around.environ).resolve(config.base_url)
     except LearnGraphError as error:
         return failed(label, error)
     return CheckResult(label, "ok", f"{config.adapter}, {adapter.model}")

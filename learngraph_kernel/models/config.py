@@ -9,7 +9,9 @@ script = "model.yaml"                  # relative to the workspace
 adapter = "litellm"
 model = "openai/gpt-4o-mini"
 base_url = "https://relay.example/v1"  # optional
-api_key_env = "OPENAI_API_KEY"         # the name of an environment variable, never the key
+api_key_env = "OPENAI_API_KEY"         # the name of an environment variable, never the key;
+                                       # or api_key = "secret:openai", kept by `learngraph secret set openai`
+auth_style = "bearer"                  # how the key is sent; some relays want "x-api-key"
 temperature = 0
 max_output_tokens = 2000
 thinking = "off"
@@ -24,6 +26,7 @@ Another adapter is a package with an entry point in the group `learngraph.model`
 from __future__ import annotations
 
 import asyncio
+import functools
 import importlib.metadata
 import json
 import os
@@ -31,7 +34,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Literal, TypeAlias, get_args
 from urllib.parse import urlsplit
 
 from learngraph_kernel.errors import BadInput, Unavailable
@@ -48,10 +51,12 @@ ENTRY_POINTS = "learngraph.model"
 _COMMON = {"adapter", "limits", "prices", "temperature", "max_output_tokens", "thinking"}
 _KEYS: dict[str, set[str]] = {
     "scripted": {*_COMMON, "script"},
-    "litellm": {*_COMMON, "model", "base_url", "api_key_env", "capabilities"},
+    "litellm": {*_COMMON, "model", "base_url", "api_key_env", "api_key", "auth_style", "capabilities"},
 }
 _SECRETS = {"api_key", "apikey", "key", "token", "secret", "password", "authorization", "access_token", "auth"}
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")
+_REFERENCE = re.compile(r"secret:([a-z][a-z0-9_-]{0,63})")
+AuthStyle: TypeAlias = Literal["bearer", "x-api-key"]
 _ADD_ONE = 'add [models.default] with adapter = "scripted" or "litellm" to learngraph.toml'
 
 
@@ -69,6 +74,8 @@ class ModelConfig:
         name: as in `[models.NAME]`.
         adapter: `scripted`, `litellm`, or an entry point's name.
         root: the workspace, which relative paths start from.
+        secret: the name of the key in the vault.
+        auth_style: the header that the key is sent in.
         options: the keys of an adapter from elsewhere, as written.
     """
 
@@ -79,6 +86,8 @@ class ModelConfig:
     script: Path | None = None
     base_url: str | None = None
     api_key_env: str | None = None
+    secret: str | None = None
+    auth_style: AuthStyle = "bearer"
     defaults: Defaults = field(default_factory=Defaults)
     capabilities: Capabilities | None = None
     prices: Prices | None = None
@@ -123,6 +132,8 @@ def _parse(name: str, settings: Any, root: Path, where: str) -> ModelConfig:
         script=root / _required(settings, "script", where) if adapter == "scripted" else None,
         base_url=_base_url(settings, where),
         api_key_env=_text(settings, "api_key_env", where),
+        secret=_secret(settings, where),
+        auth_style=_auth_style(settings, where),
         capabilities=_capabilities(settings, root, where),
         **_common(settings, where),
     )
@@ -180,9 +191,13 @@ def _capabilities(settings: Mapping[str, Any], root: Path, where: str) -> Capabi
 
 def _refuse_secrets(settings: Mapping[str, Any], where: str) -> None:
     """Never repeats the value: a message may end up in a log."""
-    remedy = 'put the key into an environment variable and write api_key_env = "ITS_NAME"'
-    for key in settings:
-        if key.lower().replace("-", "_") in _SECRETS:
+    remedy = (
+        'run `learngraph secret set NAME` and write api_key = "secret:NAME", or put the key into an environment '
+        'variable and write api_key_env = "ITS_NAME"'
+    )
+    for key, value in settings.items():
+        reference = key == "api_key" and isinstance(value, str) and _REFERENCE.fullmatch(value)
+        if key.lower().replace("-", "_") in _SECRETS and not reference:
             raise SecretInConfig(f"`{key}` holds a secret in the file", where=where, remedy=remedy)
     variable = settings.get("api_key_env")
     if variable is not None and not (isinstance(variable, str) and _VARIABLE.fullmatch(variable)):
@@ -190,6 +205,25 @@ def _refuse_secrets(settings: Mapping[str, Any], where: str) -> None:
     url = settings.get("base_url")
     if isinstance(url, str) and "@" in urlsplit(url).netloc:
         raise SecretInConfig("`base_url` holds a user or password", where=where, remedy=remedy)
+
+
+def _secret(settings: Mapping[str, Any], where: str) -> str | None:
+    """The name in `secret:NAME`; what else stands there was refused before."""
+    reference = settings.get("api_key")
+    if reference is None:
+        return None
+    if "api_key_env" in settings:
+        raise ModelMisconfigured("both `api_key` and `api_key_env`", where=where, remedy="keep one of them")
+    return str(reference).removeprefix("secret:")
+
+
+def _auth_style(settings: Mapping[str, Any], where: str) -> AuthStyle:
+    style = settings.get("auth_style", "bearer")
+    if style not in get_args(AuthStyle):
+        remedy = f"one of {', '.join(get_args(AuthStyle))}"
+        raise ModelMisconfigured(f"`auth_style` is {style!r}", where=where, remedy=remedy)
+    chosen: AuthStyle = style
+    return chosen
 
 
 def _base_url(settings: Mapping[str, Any], where: str) -> str | None:
@@ -245,6 +279,7 @@ def open_model(
     *,
     environ: Mapping[str, str] | None = None,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    reveal: Callable[[str], str] | None = None,
 ) -> ModelAdapter:
     """The adapter of a declared model; cheap: no vendor is imported and nothing is sent.
 
@@ -252,6 +287,7 @@ def open_model(
         config: from `parse_models`.
         environ: where keys are looked up (default: the process's environment), read when a model is asked.
         sleep: how a script's delays wait.
+        reveal: gives the value of a secret in the vault, when a model is asked; without it there is no vault.
 
     Raises:
         ModelMisconfigured: the script is missing or wrong.
@@ -273,7 +309,23 @@ def open_model(
             defaults=config.defaults,
             prices=config.prices,
             environ=os.environ if environ is None else environ,
+            secret=_revealing(config, reveal),
+            auth_style=config.auth_style,
         )
     (entry,) = importlib.metadata.entry_points(group=ENTRY_POINTS, name=config.adapter)
     adapter: ModelAdapter = entry.load()(config)
     return adapter
+
+
+def _revealing(config: ModelConfig, reveal: Callable[[str], str] | None) -> Callable[[], str] | None:
+    """How the adapter gets its key, if that is a secret."""
+    name = config.secret
+    if name is None:
+        return None
+    if reveal is not None:
+        return functools.partial(reveal, name)
+
+    def unavailable() -> str:
+        raise Unavailable("no vault is open here", where=f"model {config.name}", remedy="ask it through `learngraph`")
+
+    return unavailable

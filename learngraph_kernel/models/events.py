@@ -57,15 +57,17 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class ResponseStarted:
-    """The endpoint accepted the request; `attempt` counts from 1."""
+    """The endpoint accepted the request; `attempt` counts from 1, `request_id` is the endpoint's own name for it."""
 
     model: str
     id: str
     attempt: int = 1
+    request_id: str = ""
     type: ClassVar[str] = "response.started"
 
     def as_json(self) -> dict[str, Any]:
-        return {"type": self.type, "model": self.model, "id": self.id, "attempt": self.attempt}
+        body = {"type": self.type, "model": self.model, "id": self.id, "attempt": self.attempt}
+        return body | ({"request_id": self.request_id} if self.request_id else {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +184,7 @@ class ResponseFailed:
         status: HTTP status, where there was one.
         retry_after_s: how long the endpoint asked to wait.
         final: never retry, whatever the code says.
+        request_id: the endpoint's own name for the request, for its support.
     """
 
     code: str
@@ -190,6 +193,7 @@ class ResponseFailed:
     status: int | None = None
     retry_after_s: float | None = None
     final: bool = False
+    request_id: str = ""
     type: ClassVar[str] = "response.failed"
 
     @property
@@ -199,7 +203,8 @@ class ResponseFailed:
 
     def error(self) -> ModelError:
         """The same as an exception."""
-        details = {} if self.status is None else {"status": self.status}
+        details: dict[str, Any] = {} if self.status is None else {"status": self.status}
+        details |= {"request_id": self.request_id} if self.request_id else {}
         return failure(self.code, self.reason, model=self.model, details=details)
 
     def as_json(self) -> dict[str, Any]:

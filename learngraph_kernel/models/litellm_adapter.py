@@ -8,12 +8,16 @@ remote cost map, and an error is sorted by the classes in its chain, never by it
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
 import importlib
 import importlib.metadata
 import json
+import math
 import os
-from collections.abc import AsyncIterator, Iterator, Mapping
+import re
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 from learngraph_kernel.errors import Unavailable
@@ -41,6 +45,7 @@ _ENVIRONMENT = {
     "LITELLM_TELEMETRY": "False",
 }
 _NO_KEY = "none-needed"
+_NAMES_A_KEY = re.compile(r"(?i)(key|token|secret)$")
 _LONGEST_REASON = 500
 
 
@@ -89,6 +94,14 @@ def import_litellm() -> Any:
     return library
 
 
+def known_windows(model: str) -> tuple[int | None, int | None]:
+    """Context window and longest output of a model in tokens, by LiteLLM's list; None: not listed. Blocks."""
+    library = import_litellm()
+    listed = library.model_cost.get(model) or library.model_cost.get(model.partition("/")[2]) or {}
+    window, longest = listed.get("max_input_tokens"), listed.get("max_output_tokens")
+    return (window if isinstance(window, int) else None, longest if isinstance(longest, int) else None)
+
+
 class LiteLLMModel:
     """One endpoint.
 
@@ -99,6 +112,8 @@ class LiteLLMModel:
             without both, LiteLLM looks in the provider's usual variable.
         capabilities, defaults, prices: as configured.
         environ: where `api_key_env` is looked up.
+        secret: gives the key when it is needed, instead of a variable.
+        auth_style: the header it is sent in, `bearer` (Authorization) or `x-api-key`.
     """
 
     def __init__(
@@ -111,6 +126,8 @@ class LiteLLMModel:
         defaults: Defaults | None = None,
         prices: Prices | None = None,
         environ: Mapping[str, str] | None = None,
+        secret: Callable[[], str] | None = None,
+        auth_style: str = "bearer",
     ) -> None:
         self.model = model
         self.capabilities = capabilities or Capabilities()
@@ -119,13 +136,16 @@ class LiteLLMModel:
         self._api_key_env = api_key_env
         self._prices = prices
         self._environ = os.environ if environ is None else environ
+        self._secret, self._auth_style = secret, auth_style
 
     async def prepare(self) -> None:
         """Imports the library in a thread and looks up the key. Raises Unavailable."""
-        self._key()
+        await asyncio.to_thread(self._key)
         await asyncio.to_thread(import_litellm)
 
     def _key(self) -> str | None:
+        if self._secret is not None:
+            return self._secret()
         if self._api_key_env is None:
             return _NO_KEY if self._base_url else None  # never lend another provider's key to this address
         key = self._environ.get(self._api_key_env, "")
@@ -140,12 +160,8 @@ class LiteLLMModel:
     async def invoke(self, request: NormalizedRequest) -> AsyncIterator[NormalizedEvent]:
         """One attempt, streamed. Raises Unavailable."""
         library = await asyncio.to_thread(import_litellm)
-        key = self._key()
-        fields = wire_request(request, self.capabilities)
-        if self._base_url:
-            fields["api_base"] = self._base_url
-        if key:
-            fields["api_key"] = key
+        key = await asyncio.to_thread(self._key)
+        fields = {**wire_request(request, self.capabilities), **self._address(key)}
         stream: Any = None
         reader = StreamReader()
         try:
@@ -157,7 +173,7 @@ class LiteLLMModel:
             async for chunk in stream:
                 if not started:
                     started = True
-                    yield ResponseStarted(request.model, chunk.id or "")
+                    yield ResponseStarted(request.model, chunk.id or "", request_id=_request_id(stream))
                 for choice in chunk.choices[:1]:
                     for event in reader.read(choice):
                         yield event
@@ -165,10 +181,22 @@ class LiteLLMModel:
             for event in self._end(library, request, stream, reader, usage):
                 yield event
         except Exception as error:  # noqa: BLE001  (a vendor may raise anything: it becomes a coded failure here)
-            yield _failed(error, request.model, library, secret=key)
+            yield _failed(error, request.model, library, secrets=self._not_to_be_shown(key))
         finally:
             if hasattr(stream, "aclose"):
                 await stream.aclose()
+
+    def _address(self, key: str | None) -> dict[str, Any]:
+        """Where to, and how the key is sent."""
+        fields: dict[str, Any] = {"api_base": self._base_url} if self._base_url else {}
+        if key and self._auth_style == "x-api-key":
+            return fields | {"api_key": _NO_KEY, "client": _client_with_x_api_key(key, self._base_url)}
+        return fields | ({"api_key": key} if key else {})
+
+    def _not_to_be_shown(self, key: str | None) -> list[str]:
+        """The key, and any that LiteLLM may have found by itself."""
+        found = [value for name, value in self._environ.items() if _NAMES_A_KEY.search(name) and len(value) >= 8]
+        return [*([key] if key and key != _NO_KEY else []), *found]
 
     def _end(
         self, library: Any, request: NormalizedRequest, stream: Any, reader: StreamReader, usage: Any
@@ -204,17 +232,44 @@ class LiteLLMModel:
         return Cost(sum((Decimal(str(part)) for part in parts), Decimal(0)), "USD")
 
 
+def _client_with_x_api_key(key: str, base_url: str | None) -> Any:
+    """A client that leaves `Authorization` out: a relay that knows the other header alone may refuse this one."""
+    import openai
+
+    async def leave_out(request: Any) -> None:
+        request.headers.pop("authorization", None)
+
+    http = openai.DefaultAsyncHttpxClient(event_hooks={"request": [leave_out]})
+    headers = {"x-api-key": key}
+    return openai.AsyncOpenAI(
+        api_key=_NO_KEY, base_url=base_url, default_headers=headers, http_client=http, max_retries=0
+    )
+
+
 def _was_reported(stream: Any) -> bool:
     """Whether the endpoint itself counted tokens; if not, LiteLLM's figure is an estimate and is not passed on."""
     return any(getattr(chunk, "usage", None) is not None for chunk in getattr(stream, "chunks", ()))
 
 
-def _failed(error: Exception, model: str, library: Any, *, secret: str | None) -> ResponseFailed:
+def _failed(error: Exception, model: str, library: Any, *, secrets: Sequence[str]) -> ResponseFailed:
     code = classify(error, library)
     reason = str(getattr(error, "message", "") or error) or type(error).__name__
-    if secret and secret != _NO_KEY:
+    for secret in secrets:
         reason = reason.replace(secret, "…")
-    return ResponseFailed(code, reason[:_LONGEST_REASON], model, _status(error), _retry_after(error))
+    return ResponseFailed(
+        code,
+        reason[:_LONGEST_REASON],
+        model,
+        _status(error),
+        _retry_after(error),
+        request_id=next((headers.get("x-request-id", "") for headers in _headers(error)), ""),
+    )
+
+
+def _request_id(stream: Any) -> str:
+    """The endpoint's own id of the request, for its support; empty when it sent none."""
+    headers = (getattr(stream, "_hidden_params", None) or {}).get("additional_headers") or {}
+    return str(headers.get("llm_provider-x-request-id") or headers.get("x-request-id") or "")
 
 
 def _status(error: BaseException) -> int | None:
@@ -297,11 +352,25 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
         current = current.__cause__ or current.__context__
 
 
-def _retry_after(error: BaseException) -> float | None:
-    """Seconds the endpoint asked to wait, from the response's header where it is a number."""
+def _headers(error: BaseException) -> Iterator[Mapping[str, str]]:
+    """The headers of the responses in a chain of exceptions, with lower-case names."""
     for cause in _chain(error):
-        headers = getattr(getattr(cause, "response", None), "headers", None) or {}
-        value = headers.get("retry-after")
-        if value and value.strip().isdigit():
-            return float(value)
+        headers = getattr(getattr(cause, "response", None), "headers", None)
+        if headers:
+            yield {name.lower(): value for name, value in headers.items()}
+
+
+def _retry_after(error: BaseException) -> float | None:
+    """Seconds the endpoint asked to wait (RFC 9110, 10.2.3: a number or a date); None when it said nothing usable."""
+    for headers in _headers(error):
+        value = headers.get("retry-after", "").strip()
+        try:
+            seconds = float(value)
+        except ValueError:
+            try:
+                seconds = (parsedate_to_datetime(value) - dt.datetime.now(dt.UTC)).total_seconds()
+            except (ValueError, TypeError):
+                continue
+        if math.isfinite(seconds):
+            return max(seconds, 0.0)
     return None

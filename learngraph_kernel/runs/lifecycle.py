@@ -216,7 +216,7 @@ def new_state(store: Store, home: Home, plan: RunPlan, run_id: str) -> RunState:
         book=Book(run_id=run_id, inputs=inputs),
         formal=plan.formal,
         language=declaration.language,
-        open_model=_model_opener(plan),
+        open_model=_model_opener(store, home, plan),
         max_repairs=declaration.max_repairs,
         metric_pins=declaration.metrics,
         on_newer_metric=declaration.on_newer_metric,
@@ -238,12 +238,14 @@ def check_resumable(record: RunRecord) -> None:
         raise NotResumable(f"run {record.run_id} is still running", remedy="wait for it, or stop its process first")
 
 
-def _model_opener(plan: RunPlan) -> Callable[[], Any]:
+def _model_opener(store: Store, home: Home, plan: RunPlan) -> Callable[[], Any]:
     @functools.cache  # one adapter a run: a script counts what it has played
     def opener() -> Any:
-        from learngraph_kernel.models.config import choose_model, open_model, parse_models
+        from learngraph_kernel.accounts.opening import open_declared
+        from learngraph_kernel.models.config import choose_model, parse_models
 
-        return open_model(choose_model(parse_models(plan.workspace.models, root=plan.workspace.root)))
+        declared = parse_models(plan.workspace.models, root=plan.workspace.root)
+        return open_declared(choose_model(declared), store, home)
 
     return opener
 

@@ -6,6 +6,7 @@ Times are text (`2026-12-01T03:00:00.000000Z`), which sorts as it reads; JSON is
 from __future__ import annotations
 
 from sqlalchemy import (
+    BigInteger,
     Boolean,
     Column,
     ForeignKey,
@@ -18,7 +19,7 @@ from sqlalchemy import (
     Text,
 )
 
-HEAD = "0005"
+HEAD = "0006"
 """The revision in `migrations/versions` that the code expects."""
 
 metadata = MetaData(
@@ -297,4 +298,43 @@ tool_calls = Table(
     Column("result", Text),
     Column("artifact", String(64)),
     Index(None, "session_id", "artifact"),
+)
+
+# Ciphertexts; the key is a file.
+secrets = Table(
+    "secrets",
+    metadata,
+    Column("name", String(64), primary_key=True),
+    Column("ciphertext", Text, nullable=False),
+    Column("changed_at", String(27), nullable=False),
+    Column("changed_by", Text, nullable=False),
+)
+
+# What a probe of an endpoint found, the latest of each.
+capability_snapshots = Table(
+    "capability_snapshots",
+    metadata,
+    Column("fingerprint", String(64), primary_key=True),
+    Column("model", Text, nullable=False),
+    Column("body", Text, nullable=False),
+    Column("probed_at", String(27), nullable=False),
+)
+
+# One row a model call: reserved before it is made, settled with what it really used. Money in billionths.
+model_usage = Table(
+    "model_usage",
+    metadata,
+    Column("turn_id", String(64), primary_key=True),
+    Column("agent", String(64), primary_key=True),
+    Column("step", Integer, primary_key=True),
+    Column("session_id", String(64), nullable=False),
+    Column("owner", Text, nullable=False),
+    Column("model", Text, nullable=False),
+    Column("at", String(27), nullable=False),
+    Column("settled", Boolean, nullable=False),
+    Column("tokens", Integer, nullable=False),
+    Column("currency", String(8)),
+    Column("billionths", BigInteger, nullable=False),
+    Index(None, "session_id"),
+    Index(None, "at"),
 )

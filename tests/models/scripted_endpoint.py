@@ -32,7 +32,7 @@ from learngraph_kernel.models.scripted import ScriptedModel, read_script
 from tests.models.endpoint import chunk, tool_delta, usage_chunk
 
 KEY = "sk-scripted-endpoint"
-FIELDS = {"model", "messages", "stream", "stream_options", "tools", "temperature", "max_tokens"}
+FIELDS = frozenset({"model", "messages", "stream", "stream_options", "tools", "temperature", "max_tokens"})
 ROLES = {"system": "system", "user": "user", "assistant": "assistant", "tool": "tool"}
 
 
@@ -43,6 +43,7 @@ class Served:
     Attributes:
         url: its base URL.
         scripts: model name → the script it plays.
+        fields: what it takes; anything else is refused. key_header: how it wants the key.
         requests: bodies that were answered. hung_up: set when a client went away in the middle of an answer.
     """
 
@@ -50,6 +51,8 @@ class Served:
     scripts: dict[str, ScriptedModel] = field(default_factory=dict)
     requests: list[dict[str, Any]] = field(default_factory=list)
     hung_up: Event = field(default_factory=Event)
+    fields: frozenset[str] = FIELDS
+    key_header: str = "authorization"
 
     def play(self, name: str, script: Path) -> None:
         """Serves a script as a model of this name."""
@@ -94,8 +97,8 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        unknown = sorted(set(body) - FIELDS)
-        if self.headers.get("authorization") != f"Bearer {KEY}":
+        unknown = sorted(set(body) - self.served.fields)
+        if not self._knows_the_key():
             self._refuse(401, "the key is not ours")
         elif self.path != "/v1/chat/completions" or body.get("model") not in self.served.scripts:
             self._refuse(404, "no such model")
@@ -108,6 +111,12 @@ class Handler(BaseHTTPRequestHandler):
             except OSError:
                 self.served.hung_up.set()
                 self.close_connection = True
+
+    def _knows_the_key(self) -> bool:
+        """One header, and only that one."""
+        wanted = {"authorization": f"Bearer {KEY}", "x-api-key": KEY}[self.served.key_header]
+        sent = {name: self.headers.get(name) for name in ("authorization", "x-api-key")}
+        return {name: value for name, value in sent.items() if value is not None} == {self.served.key_header: wanted}
 
     def _answer(self, status: int, body: Any) -> None:
         text = json.dumps(body).encode()
@@ -220,7 +229,6 @@ def serve_scripts() -> Iterator[Served]:
     served = Served()
     server = ThreadingHTTPServer(("127.0.0.1", 0), type("Bound", (Handler,), {"served": served}))
     server.daemon_threads = True
-    server.handle_error = lambda request, address: None  # type: ignore[method-assign]  # clients may go away
     served.url = f"http://127.0.0.1:{server.server_port}/v1"
     thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
     thread.start()

@@ -138,6 +138,10 @@ class RemoteRuntime:
     async def stop(self, session_id: str, owner: str) -> bool:
         return bool((await self._api.call(owner, "POST", f"/sessions/{session_id}/stop", {}))["stopped"])
 
+    async def budget(self, session_id: str, owner: str) -> Sequence[Mapping[str, Any]]:
+        found = await self._api.call(owner, "GET", f"/sessions/{session_id}/budget")
+        return list(found["budgets"])
+
     async def approvals(self, owner: str) -> Sequence[Mapping[str, Any]]:
         found: Sequence[Mapping[str, Any]] = (await self._api.call(owner, "GET", "/approvals"))["approvals"]
         return found

@@ -32,6 +32,7 @@ OVER_HTTP = [
     conversations.test_stop_reaches_a_model_that_hangs,
     conversations.test_a_branch_keeps_the_old_answer,
     conversations.test_a_budget_that_is_hit_is_warned_of_and_ends_in_an_answer,
+    conversations.test_a_budget_of_the_conversation_is_warned_of_wound_down_and_then_refuses,
     conversations.test_a_model_that_fails_fails_the_turn_with_its_reason,
     conversations.test_a_second_question_waits_for_the_first_and_withdraws_what_was_asked,
     conversations.test_without_a_model_the_turn_is_refused_whole,

@@ -14,16 +14,19 @@ from decimal import Decimal
 from typing import Any, Literal, TypeAlias, cast
 
 from learngraph_kernel.agent.ports import SessionLog
-from learngraph_kernel.agent.turn import guards
+from learngraph_kernel.agent.turn import guards, spending
 from learngraph_kernel.agent.turn.answer import check_answer, repair_request
 from learngraph_kernel.agent.turn.limits import DEFAULT_WINDOW, Limits
+from learngraph_kernel.agent.turn.spending import Spending
 from learngraph_kernel.agent.turn.state import TurnState
 from learngraph_kernel.agent.values import EventType, SessionEvent
 from learngraph_kernel.canonical import sha256_hex
 from learngraph_kernel.models.errors import ModelEmptyAnswer
 from learngraph_kernel.models.events import (
+    VISIBLE,
     NormalizedEvent,
     ResponseFailed,
+    ResponseStarted,
     TextDelta,
     ThinkingSummaryDelta,
 )
@@ -57,6 +60,7 @@ _WIND_DOWN = {
     "tokens": "The tokens of this turn are used up.",
     "money": "The budget of this turn is used up.",
     "time": "The time of this turn is used up.",
+    "budget": "The budget is nearly used up.",
 }
 _FINISH = "{why} No tool can be called any more: answer now with what you have, and say what is missing."
 
@@ -73,6 +77,7 @@ class Surroundings:
         limits: fixed when the turn began.
         language: of the question.
         redact: the arguments of a tool as people may see them.
+        spending: the budgets beyond this turn's own limits.
         earlier: events of this turn from before a crash.
     """
 
@@ -85,6 +90,7 @@ class Surroundings:
     limits: Limits
     language: str
     redact: Callable[[str, Mapping[str, Any]], Any]
+    spending: Spending
     earlier: tuple[SessionEvent, ...] = ()
     clock: Any = time.monotonic
     _messages: dict[str, Message] = field(default_factory=dict)
@@ -135,24 +141,29 @@ def next_step(state: TurnState) -> Step:
 
 
 async def think(turn: Surroundings, state: TurnState) -> Changes:
-    """One model call; its message is on record before anything is done with it. Raises ModelError."""
+    """One model call; its message is on record before anything is done with it. Raises ModelError, BudgetExhausted."""
     began, step = turn.clock(), state["step"] + 1
     messages = await turn.conversation(state)
     smaller = guards.compacted(messages, turn.window)
     if smaller is not None:
         messages = smaller
         await _warn(turn, state, "compacted", "Old results of this turn are shortened, to save room.")
-    winding = guards.winding_down(state, turn.limits, guards.estimate(messages), turn.window)
+    tokens, recorded = guards.estimate(messages), _recorded(turn, step)
+    standings = [] if recorded else await turn.spending.before(step, tokens)
+    if (near := spending.warning(standings)) is not None:
+        await _warn(turn, state, "budget_low", near)
+    winding = guards.winding_down(state, turn.limits, tokens, turn.window)
+    winding = winding or ("budget" if spending.winds_down(standings) else None)
     if winding is not None:
         messages = [*messages, user(_FINISH.format(why=_WIND_DOWN[winding]))]
         await _warn(turn, state, "winding_down", _WIND_DOWN[winding])
-    recorded = _recorded(turn, step)
     if recorded is None:
         await turn.event(EventType.STEP_STARTED, {"step": step})
         completion = await _ask(turn, messages, step, with_tools=winding is None)
         name = await turn.keep(completion.message)
         recorded = {"step": step, "message": name, **_usage(completion)}
         await turn.event(EventType.USAGE, recorded)
+    await turn.spending.after(step, recorded)
     message = Message.from_json(await asyncio.to_thread(turn.store.artifacts.read_json, recorded["message"]))
     calls = [part for part in message.parts if isinstance(part, ToolCall)] if winding is None else []
     if not calls and not message.text.strip():
@@ -187,6 +198,8 @@ async def _ask(turn: Surroundings, messages: list[Message], step: int, *, with_t
         elif isinstance(event, ThinkingSummaryDelta):
             turn.delta(EventType.REASONING_DELTA, {"step": step, "text": event.text})
         elif isinstance(event, ResponseFailed):
+            if not any(isinstance(seen, VISIBLE) for seen in events):
+                await turn.spending.failed(step)
             raise event.error()
     return completion_of(events)
 
@@ -202,7 +215,9 @@ def _recorded(turn: Surroundings, step: int) -> dict[str, Any] | None:
 def _usage(completion: Completion) -> dict[str, Any]:
     usage = {} if completion.usage is None else completion.usage.as_json()
     cost = completion.cost
-    return usage | ({} if cost is None else {"cost": {cost.currency: format(cost.amount, "f")}})
+    started = [event for event in completion.events if isinstance(event, ResponseStarted) and event.request_id]
+    named = {"request_id": started[0].request_id} if started else {}
+    return usage | named | ({} if cost is None else {"cost": {cost.currency: format(cost.amount, "f")}})
 
 
 def _added(usage: Mapping[str, int], more: Mapping[str, Any]) -> dict[str, int]:

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import nbformat
 import pytest
 
+from learngraph_kernel.accounts.budgets import Budgets, ModelCall
 from learngraph_kernel.agent.readiness import NotReady
 from learngraph_kernel.agent.records import UnknownAttachment
 from learngraph_kernel.agent.runtime import Runtime, TurnRunning
 from learngraph_kernel.agent.sessions import UnknownSession
 from learngraph_kernel.agent.values import Decision, EventType, Question
+from learngraph_kernel.models.events import Usage
 from learngraph_kernel.store.database import Store
 from learngraph_kernel.store.home import Home
 from learngraph_kernel.tools.errors import ApprovalError
-from tests.agent.world import ANA, World, call, play, run, say, script, turns, write
+from tests.agent.world import ANA, HOST_ALLOWED, World, call, play, run, say, script, turns, write
 from tests.sandboxd.running import Sandboxd
 
 REVENUE = [call("list_sources"), write(), run(), say("Revenue was [[v:Q1.r0.amount]] from [[v:Q1.r0.n]] orders.")]
@@ -319,6 +322,33 @@ def test_a_budget_that_is_hit_is_warned_of_and_ends_in_an_answer(home: Path, wor
         codes = [event.data["code"] for event in await world.events(EventType.WARNING)]
         assert "winding_down" in codes
         assert (await world.end())["shown"] == "I could not finish."
+
+    play(home, workspace, act)
+
+
+def test_a_budget_of_the_conversation_is_warned_of_wound_down_and_then_refuses(home: Path, workspace: Path) -> None:
+    usage = {"usage": {"input": 300, "output": 100}}
+    rules = [
+        {"match": {"last": "budget is nearly used up"}, "steps": [say("I stop here."), usage]},
+        {"match": {}, "steps": [call("query", source="shop", sql="select 1 as x"), usage]},
+    ]
+    script(workspace, rules, settings=HOST_ALLOWED + "\n[budget.session]\ntokens = 40_000\n")
+
+    async def act(world: World) -> None:
+        budgets = Budgets(Store.open(Home(home)))
+        earlier = ModelCall("n_earlier", "", 1, world.session.id, ANA, "m")
+        await asyncio.to_thread(budgets.settle, earlier, Usage(input=35_000), None)  # of turns before
+        message = await world.ask("Go on")
+        assert message.status == "completed" and (await world.end())["shown"] == "I stop here."
+        codes = [event.data["code"] for event in await world.events(EventType.WARNING)]
+        assert codes == ["budget_low", "winding_down"]
+        (standing,) = await world.runtime.budget(world.session.id, ANA)
+        assert (standing["span"], standing["used"], standing["limit"]) == ("session", "35400", "40000")
+        await asyncio.to_thread(budgets.settle, replace(earlier, step=2), Usage(input=5_000), None)
+        message = await world.ask("And now?")
+        error = (await world.end())["error"]
+        assert message.status == "failed" and error["code"] == "budget_exhausted"
+        assert "40400 of 40000 tokens" in error["reason"] and "new conversation" in error["remedy"]
 
     play(home, workspace, act)
 

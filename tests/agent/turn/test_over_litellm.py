@@ -38,6 +38,7 @@ SAME = [
         "test_stop_reaches_a_model_that_hangs",
         "test_a_branch_keeps_the_old_answer",
         "test_a_budget_that_is_hit_is_warned_of_and_ends_in_an_answer",
+        "test_a_budget_of_the_conversation_is_warned_of_wound_down_and_then_refuses",
         "test_the_same_call_is_not_made_twice_and_going_in_circles_ends",
         "test_numbers_without_evidence_are_marked_when_repairs_are_used_up",
         "test_a_model_that_fails_fails_the_turn_with_its_reason",
